@@ -1,0 +1,29 @@
+"""The commands: one module each, and thin.
+
+A command reads its arguments, calls one room and prints what comes back, as words or with `--json` as JSON. It imports
+that room inside its function: `regraft --help` must not wait for Spark. How a command ends, with which exit code and
+what on the standard error, is decided in `process.py` for all of them.
+"""
+
+import typer
+
+from regraft.cli import bench, covers, match
+from regraft.cli.process import run
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    name="regraft",
+    help="A content-based publish/subscribe network that is rewired while it runs, and loses nothing.",
+    add_completion=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("match")(match.match)
+app.command("covers")(covers.covers)
+app.command("bench")(bench.bench)
+
+
+def main() -> None:
+    """The `regraft` command."""
+    raise SystemExit(run(app))
