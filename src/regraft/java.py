@@ -1,7 +1,7 @@
 """A Java virtual machine for Spark, on a machine that may have none.
 
-`provide_java()` leaves `JAVA_HOME` pointing at Java 17 or newer, which is all that Spark asks of a machine, and is called
-before the first Spark session of a process. It takes the first of
+`provide_java()` leaves `JAVA_HOME` pointing at Java 17 or newer, which is all that Spark asks of a machine, and is
+called before the first Spark session of a process. It takes the first of
 
 1. what `JAVA_HOME` points at already,
 2. the `java` on the PATH,

@@ -21,7 +21,9 @@ class Benchmark(StrEnum):
 def bench(
     name: Annotated[Benchmark, typer.Argument(metavar="NAME", help="What to measure.")],
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
-    quick: Annotated[bool, typer.Option("--quick", help="Smaller inputs: does it run? The figures mean little.")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Smaller inputs: does it run? The figures mean little.")
+    ] = False,
 ) -> None:
     """Measure one part of Regraft on this machine.
 

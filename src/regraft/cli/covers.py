@@ -9,7 +9,9 @@ import typer
 def covers(
     wider: Annotated[str, typer.Argument(metavar="F", help="The filter that may cover.")],
     narrower: Annotated[str, typer.Argument(metavar="G", help="The filter that may be covered.")],
-    as_json: Annotated[bool, typer.Option("--json", help="Print the answer and both canonical filters as JSON.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the answer and both canonical filters as JSON.")
+    ] = False,
 ) -> None:
     """Tell whether filter F matches every event that filter G matches.
 

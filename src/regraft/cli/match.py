@@ -1,8 +1,8 @@
 """`regraft match`: a filter tried on events, without a network.
 
-An event is one line: a JSON object whose members are the attributes. A member that is `null` is a missing attribute. `NaN`
-and `Infinity` are taken as JSON's dialects write them, since a filter has a meaning for them. A line that is printed is
-printed with the bytes it came with, so that the output is as good an input as the original.
+An event is one line: a JSON object whose members are the attributes. A member that is `null` is a missing attribute.
+`NaN` and `Infinity` are taken as JSON's dialects write them, since a filter has a meaning for them. A line that is
+printed is printed with the bytes it came with, so that the output is as good an input as the original.
 """
 
 import json
@@ -17,7 +17,9 @@ from regraft.errors import UsageError
 
 def match(
     filter_text: Annotated[str, typer.Argument(metavar="FILTER", help="A condition as in SQL's WHERE.")],
-    explain: Annotated[bool, typer.Option("--explain", help="Print the filter's normal form and read nothing.")] = False,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Print the filter's normal form and read nothing.")
+    ] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help='Print {"line": number, "event": attributes} for each match.')
     ] = False,
@@ -45,7 +47,7 @@ def match(
 
 
 def read_events(lines: IO[bytes]) -> Iterator[tuple[int, bytes, dict[str, Any]]]:
-    """The number (from 1), the bytes and the attributes of each line that is not blank; raises where one is no event."""
+    """Number (from 1), bytes and attributes of each line that is not blank; raises at the first that is no event."""
     from regraft.model.events import check_attributes
 
     for number, line in enumerate(lines, start=1):

@@ -8,9 +8,9 @@
 | Ctrl-C | 130 | |
 | whoever read our output has gone (`regraft match … \\| head`) | 141 | |
 
-130 and 141 are what a shell reports for a process that died of SIGINT and SIGPIPE. The signals themselves are not left to
-kill us: a process with a Java virtual machine or sockets at its hands has to put them away first. Anything else is our own
-bug and keeps its traceback.
+130 and 141 are what a shell reports for a process that died of SIGINT and SIGPIPE. The signals themselves are not
+left to kill us: a process with a Java virtual machine or sockets at its hands has to put them away first. Anything
+else is our own bug and keeps its traceback.
 """
 
 import os
