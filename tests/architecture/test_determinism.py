@@ -1,0 +1,94 @@
+"""The rooms that must behave alike in every process do nothing whose outcome differs between processes."""
+
+import ast
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from architecture.determinism import SOURCE, modules_of, violations
+
+DETERMINISTIC_ROOMS = ("model", "matching", "broker", "sim", "trace")
+
+PRELUDE = """
+from collections.abc import Iterable
+
+class Holder:
+    def __init__(self) -> None:
+        self.names: set[str] = set()
+
+names = {"a"}
+table = {"a": 1}
+holder = Holder()
+"""
+
+
+def test_nothing_depends_on_the_order_of_a_set_or_on_hashes() -> None:
+    assert violations(modules_of(DETERMINISTIC_ROOMS)) == []
+
+
+PLANTED = (
+    "for name in names: print(name)",
+    "[name for name in names]",
+    "{name: 1 for name in names}",
+    "list(names)",
+    "tuple(frozenset(names))",
+    "', '.join(names)",
+    "dict.fromkeys(names)",
+    "next(iter(names))",
+    "print(*names)",
+    "first, second = names",
+    "names.pop()",
+    "sorted(names, key=len)",
+    "max(names, key=len)",
+    "sum(len(name) for name in names)",
+    "for name in table.keys() - names: print(name)",
+    "for name in holder.names: print(name)",
+    "def each(): yield from names",
+    "def take(strings: Iterable[str]) -> None: ...\ntake(names)",
+    "hash('name')",
+    "id(names)",
+)
+
+INNOCENT = (
+    "sorted(names)",
+    "min(names), max(names), len(names)",
+    "any(name == 'a' for name in names)",
+    "{name.upper() for name in names}",
+    "sorted(name.upper() for name in names)",
+    "names | {'b'}",
+    "names.union(holder.names)",
+    "'a' in names",
+    "for name in table: print(name)",
+    "for name in table.keys(): print(name)",
+    "def keep(strings: set[str]) -> None: ...\nkeep(names)",
+    "class Named:\n    def __hash__(self) -> int: return hash('name')",
+)
+
+
+@pytest.fixture(scope="module")
+def verdicts() -> dict[str, int]:
+    """How many violations are seen in each of the snippets."""
+    modules = {f"snippet{number}": PRELUDE + code for number, code in enumerate((*PLANTED, *INNOCENT))}
+    seen = Counter(violation.split(":")[0] for violation in violations(modules))
+    return {code: seen[f"snippet{number}"] for number, code in enumerate((*PLANTED, *INNOCENT))}
+
+
+@pytest.mark.parametrize("code", PLANTED)
+def test_a_planted_violation_is_found(code: str, verdicts: dict[str, int]) -> None:
+    assert verdicts[code] == 1
+
+
+@pytest.mark.parametrize("code", INNOCENT)
+def test_what_gives_one_answer_in_any_order_is_allowed(code: str, verdicts: dict[str, int]) -> None:
+    assert verdicts[code] == 0
+
+
+@pytest.mark.parametrize("path", sorted(SOURCE.rglob("*.py")), ids=lambda path: str(path.relative_to(SOURCE)))
+def test_dice_are_handed_in(path: Path) -> None:
+    """Of `random` only the class: its functions share one source, which whoever imports the module may have used."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            assert "random" not in [alias.name for alias in node.names], f"line {node.lineno}: import Random alone"
+        if isinstance(node, ast.ImportFrom) and node.module == "random":
+            assert [alias.name for alias in node.names] == ["Random"], f"line {node.lineno}"
