@@ -1,5 +1,9 @@
 """The trace: the rows that every world writes and every question is answered from. See `schema` for what a row says."""
 
+from regraft.trace.attributes import (
+    decode_attributes,
+    encode_attributes,
+)
 from regraft.trace.fingerprint import (
     CONTENT_COLUMNS,
     Fingerprint,
@@ -96,6 +100,8 @@ __all__ = [
     "Row",
     "RunSetWriter",
     "TraceBuffer",
+    "decode_attributes",
+    "encode_attributes",
     "fingerprint_of",
     "read_run",
     "read_runs",
