@@ -1,0 +1,7 @@
+"""The brain of a broker: a pure state machine, driven by the simulator, by sockets and inside Spark tasks."""
+
+from regraft.broker.catalogue import FilterCatalogue
+from regraft.broker.config import BrokerConfig
+from regraft.broker.core import Broker
+
+__all__ = ["Broker", "BrokerConfig", "FilterCatalogue"]

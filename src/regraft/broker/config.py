@@ -1,0 +1,23 @@
+"""The settings of one broker; a world hands them in and they do not change while the broker lives."""
+
+from typing import Literal
+
+import msgspec
+
+Forwarding = Literal["subscription", "hierarchical", "message"]
+Reconfiguration = Literal["strawman", "deferred"]
+
+MILLISECOND_NS = 1_000_000
+
+
+class BrokerConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`batch` puts all the filters that go to one neighbour at one time into one message; the papers send one a message."""
+
+    forwarding: Forwarding = "subscription"
+    covering: bool = False
+    batch: bool = False
+    reconfiguration: Reconfiguration = "deferred"
+    withdraw_after_ns: int = 150 * MILLISECOND_NS  # deferred: how long an unsubscription waits after a break
+    confirm_again_after_ns: int = 50 * MILLISECOND_NS  # a disturbed confirmation is asked for again
+    filters_per_neighbour_max: int = 2_000_000  # beyond: the neighbour misbehaves, the filter is ignored
+    confirmations_pending_max: int = 100_000  # beyond: the neighbour misbehaves, the question is ignored

@@ -1,0 +1,323 @@
+"""The brain: one broker as a state machine. Inputs in, effects out; no clock, socket, file or dice.
+
+`handle` is the only entry. The parts (routing, confirmation, reconfiguration) do not know each other; this module owns them and
+translates between them. Events take the short way through `_route`: one look-up in the catalogue, one AND for each neighbour. Everything else
+changes the subscription table and then *settles* it: each neighbour is told the difference between what it has been told and what it ought to
+be (see `routing/table.py`).
+"""
+
+from typing import assert_never
+
+from regraft.broker.catalogue import FilterCatalogue, parse_filter
+from regraft.broker.config import BrokerConfig
+from regraft.broker.effects import Effect, Forward, PeerMisbehaved, Refuse, Send
+from regraft.broker.inputs import (
+    ClientDetached,
+    ClientPublished,
+    ClientSubscribed,
+    ClientUnsubscribed,
+    Input,
+    LinkDown,
+    LinkUp,
+    ParentAssigned,
+    Received,
+    TimerFired,
+)
+from regraft.broker.messages import Confirm, Confirmed, Control, Subscribe, Unsubscribe
+from regraft.broker.reconfiguration import Deferred, ReconfigurationProtocol, Strawman
+from regraft.broker.routing import (
+    Confirmation,
+    ForwardingStrategy,
+    HierarchicalForwarding,
+    MessageForwarding,
+    SubscriptionForwarding,
+    SubscriptionTable,
+    confirmation,
+)
+from regraft.errors import FilterError
+from regraft.matching import slots
+from regraft.model.events import Event
+
+NOBODY = ""
+
+
+def _forwarding(config: BrokerConfig, catalogue: FilterCatalogue) -> ForwardingStrategy:
+    covering = catalogue if config.covering else None
+    match config.forwarding:
+        case "subscription":
+            return SubscriptionForwarding(covering)
+        case "hierarchical":
+            return HierarchicalForwarding(covering)
+        case "message":
+            return MessageForwarding()
+        case _:
+            assert_never(config.forwarding)
+
+
+def _reconfiguration(config: BrokerConfig) -> ReconfigurationProtocol:
+    match config.reconfiguration:
+        case "strawman":
+            return Strawman()
+        case "deferred":
+            return Deferred(config.withdraw_after_ns)
+        case _:
+            assert_never(config.reconfiguration)
+
+
+class Broker:
+    """One broker. `table` may be read by a world's checkers; nobody else writes it."""
+
+    def __init__(self, name: str, config: BrokerConfig, catalogue: FilterCatalogue) -> None:
+        self.name = name
+        self.config = config
+        self.table = SubscriptionTable()
+        self._catalogue = catalogue
+        self._forwarding = _forwarding(config, catalogue)
+        self._reconfiguration = _reconfiguration(config)
+        self._confirmation = Confirmation(config.confirm_again_after_ns, config.confirmations_pending_max)
+        self._incarnations: dict[str, int] = {}
+        self._always: tuple[str, ...] = ()  # neighbours that get every event
+        self._held = 0  # the filters that we hold in the catalogue
+        self._effects: list[Effect] = []
+
+    def handle(self, now_ns: int, event: Input) -> list[Effect]:
+        """Take one input; the effects are to be carried out in order."""
+        match event:
+            case Received():
+                if type(event.message) is Event:
+                    return self._route(event.message, event.neighbour)
+                self._control(event.neighbour, event.message)
+            case ClientPublished():
+                return self._route(event.event, NOBODY)
+            case LinkUp():
+                self._link_up(event)
+            case LinkDown():
+                self._link_down(event)
+            case ParentAssigned():
+                self._parent_assigned(event)
+            case TimerFired():
+                self._timer_fired(event)
+            case ClientSubscribed():
+                self._client_subscribed(event)
+            case ClientUnsubscribed():
+                self._client_unsubscribed(event)
+            case ClientDetached():
+                self._client_detached(event)
+            case _:
+                assert_never(event)
+        effects, self._effects = self._effects, []
+        return effects
+
+    # --- the data plane
+
+    def _route(self, event: Event, came_from: str) -> list[Effect]:
+        matched = self._catalogue.match(event)
+        if self._always:
+            neighbours = [
+                neighbour
+                for neighbour, filters in self.table.heard.items()
+                if (filters & matched or neighbour in self._always) and neighbour != came_from
+            ]
+        else:
+            neighbours = [
+                neighbour
+                for neighbour, filters in self.table.heard.items()
+                if filters & matched and neighbour != came_from
+            ]
+        clients = self.table.interested_clients(matched) if self.table.local & matched else ()
+        if neighbours or clients:
+            return [Forward(event, tuple(neighbours), clients)]
+        return []
+
+    # --- the control plane: neighbours
+
+    def _control(self, neighbour: str, message: Control) -> None:
+        if neighbour not in self.table.heard:
+            self._effects.append(PeerMisbehaved(neighbour, "a message without a link"))
+            return
+        match message:
+            case Subscribe():
+                self._subscribed(neighbour, message)
+            case Unsubscribe():
+                self._unsubscribed(neighbour, message)
+            case Confirm():
+                self._effects += self._confirmation.asked_by(neighbour, message)
+                self._proceed(message.filter)
+            case Confirmed():
+                self._confirmation.answered_by(neighbour, message)
+                self._proceed(message.filter)
+            case _:
+                assert_never(message)
+
+    def _subscribed(self, neighbour: str, message: Subscribe) -> None:
+        changed = 0
+        room = self.config.filters_per_neighbour_max - self.table.heard[neighbour].bit_count()
+        for text in message.filters:
+            bit = self._hold(text, neighbour)
+            if bit and not self.table.heard[neighbour] & bit and not changed & bit:
+                if room <= 0:
+                    reason = f"more than {self.config.filters_per_neighbour_max} filters"
+                    self._effects.append(PeerMisbehaved(neighbour, reason))
+                    break
+                room -= 1
+                changed |= bit
+        self.table.heard[neighbour] |= changed
+        self._settle(changed, message.reconfiguration)
+        self._release_unused()
+
+    def _unsubscribed(self, neighbour: str, message: Unsubscribe) -> None:
+        changed = 0
+        for text in message.filters:
+            changed |= self._catalogue.bit(text) & self.table.heard[neighbour]
+        self.table.heard[neighbour] &= ~changed
+        self._settle(changed, message.reconfiguration)
+        self._release_unused()
+
+    # --- the control plane: links
+
+    def _change_name(self, neighbour: str, incarnation: int) -> str:
+        one, other = sorted((self.name, neighbour))
+        return f"{one}-{other}#{incarnation}"
+
+    def _link_up(self, event: LinkUp) -> None:
+        neighbour = event.neighbour
+        assert neighbour not in self.table.heard, f"{neighbour} is up twice: the world owed us a LinkDown"
+        self.table.open(neighbour)
+        self._incarnations[neighbour] = event.incarnation
+        self._confirmation.open_link(neighbour)
+        self._always = self._forwarding.always(self.table)
+        # Fig. 7 of sem02, sendSubsToNewLink: all that we want for anyone but the other end
+        once, _ = self.table.once_and_twice()
+        self._settle(once, self._change_name(neighbour, event.incarnation))
+        for filter in self._confirmation.pending():
+            self._proceed(filter)
+
+    def _link_down(self, event: LinkDown) -> None:
+        neighbour = event.neighbour
+        assert neighbour in self.table.heard, f"{neighbour} is down without having been up"
+        orphaned = self.table.close(neighbour)
+        change = self._change_name(neighbour, self._incarnations.pop(neighbour))
+        is_leaf = not self.table.heard
+        disturbed = self._confirmation.close_link(neighbour)
+        self._always = self._forwarding.always(self.table)
+        self._effects += self._reconfiguration.link_lost(change, orphaned, is_leaf)
+        self._settle(orphaned, change)
+        for filter in disturbed:
+            self._proceed(filter)
+        self._release_unused()
+
+    def _parent_assigned(self, event: ParentAssigned) -> None:
+        self._forwarding.assign_parent(event.neighbour)
+        self._always = self._forwarding.always(self.table)
+        self._settle(self.table.in_use(), "overlay")
+
+    def _timer_fired(self, event: TimerFired) -> None:
+        if event.name.startswith(confirmation.TIMER_PREFIX):
+            filter = event.name.removeprefix(confirmation.TIMER_PREFIX)
+            self._confirmation.rested(filter)
+            self._proceed(filter)
+            return
+        change = event.name.partition(":")[2]
+        self._settle(self._reconfiguration.expire(event.name), change)
+        self._release_unused()
+
+    # --- the control plane: our own clients
+
+    def _client_subscribed(self, event: ClientSubscribed) -> None:
+        try:
+            text = parse_filter(event.filter).text
+        except FilterError as error:
+            self._effects.append(Refuse(event.client, str(error)))
+            return
+        bit = self._hold(text, NOBODY)
+        if self.table.subscribe(event.client, bit.bit_length() - 1):
+            self._settle(bit, "")
+        if event.confirm:
+            self._confirmation.ask_for_client(event.client, text)
+            self._proceed(text)
+
+    def _client_unsubscribed(self, event: ClientUnsubscribed) -> None:
+        try:
+            text = parse_filter(event.filter).text
+        except FilterError as error:
+            self._effects.append(Refuse(event.client, str(error)))
+            return
+        bit = self._catalogue.bit(text)
+        if not bit or not self.table.unsubscribe(event.client, bit.bit_length() - 1):
+            self._effects.append(Refuse(event.client, f"{event.client} has no subscription {text}"))
+            return
+        self._confirmation.forget_client(event.client, text)
+        self._settle(bit, "")
+        self._release_unused()
+
+    def _client_detached(self, event: ClientDetached) -> None:
+        filters = self.table.clients.get(event.client, 0)
+        for slot in slots(filters):
+            self.table.unsubscribe(event.client, slot)
+            self._confirmation.forget_client(event.client, self._catalogue.text(slot))
+        self._settle(filters, "")
+        self._release_unused()
+
+    # --- what all of them come down to
+
+    def _settle(self, changed: int, reconfiguration: str) -> None:
+        """Bring what each neighbour has been told to what it ought to be, for the filters that a change can touch."""
+        if not changed:
+            return
+        among = self._catalogue.with_covered(changed) if self.config.covering else changed
+        withheld = self._reconfiguration.withheld
+        for neighbour, told in self.table.told.items():
+            wanted = self._forwarding.wanted(self.table, neighbour, among)
+            asked = wanted & ~told
+            taken_back = told & among & ~wanted & ~withheld
+            if asked:
+                self.table.told[neighbour] |= asked
+                for filters in self._messages_of(asked):
+                    self._effects.append(Send(neighbour, Subscribe(filters, reconfiguration)))
+            if taken_back:
+                self.table.told[neighbour] &= ~taken_back
+                for filters in self._messages_of(taken_back):
+                    self._confirmation.withdraw(neighbour, filters, self.config.covering)
+                    self._effects.append(Send(neighbour, Unsubscribe(filters, reconfiguration)))
+
+    def _messages_of(self, filters: int) -> list[tuple[str, ...]]:
+        texts = self._catalogue.texts(filters)
+        return [texts] if self.config.batch else [(text,) for text in texts]
+
+    def _proceed(self, filter: str) -> None:
+        for asker in self._confirmation.askers(filter):
+            carriers = self._forwarding.carriers(self.table, asker)
+            self._effects += self._confirmation.proceed(filter, asker, carriers)
+
+    def _hold(self, text: str, neighbour: str) -> int:
+        """The bit of a filter; 0, and a complaint, where a neighbour sent what is no canonical filter."""
+        bit = self._catalogue.bit(text)
+        if bit & self._held:
+            return bit
+        try:
+            if not bit and parse_filter(text).text != text:
+                self._effects.append(PeerMisbehaved(neighbour, f"not in canonical form: {text}"))
+                return 0
+        except FilterError as error:
+            self._effects.append(PeerMisbehaved(neighbour, str(error)))
+            return 0
+        bit = 1 << self._catalogue.hold(text)
+        self._held |= bit
+        return bit
+
+    def _release_unused(self) -> None:
+        unused = self._held & ~(self.table.in_use() | self._reconfiguration.withheld)
+        for slot in slots(unused):
+            self._catalogue.release(slot)
+        self._held &= ~unused
+
+    def check(self) -> None:
+        """What holds between any two inputs; a violation is a bug of ours."""
+        self.table.check()
+        in_use = self.table.in_use()
+        withheld = self._reconfiguration.withheld
+        assert in_use & ~self._held == 0
+        for neighbour, told in self.table.told.items():
+            wanted = self._forwarding.wanted(self.table, neighbour, in_use)
+            assert wanted & ~told == 0, f"{self.name} owes {neighbour} {self._catalogue.texts(wanted & ~told)}"
+            assert told & ~wanted & ~withheld == 0, f"{self.name} has told {neighbour} what it no longer wants"

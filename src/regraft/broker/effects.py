@@ -1,0 +1,62 @@
+"""What a broker asks of its world, in the imperative; the order of the list binds.
+
+`Forward` is the data plane's effect: one object for all the neighbours and clients that an event goes to, because an
+object for each of them costs more than the decision itself.
+"""
+
+import msgspec
+
+from regraft.broker.messages import Control
+from regraft.model.events import Event
+
+
+class Forward(msgspec.Struct, frozen=True, tag="forward", gc=False):
+    """Relay the event to these neighbours and deliver it to these clients."""
+
+    event: Event
+    neighbours: tuple[str, ...]
+    clients: tuple[str, ...]
+
+
+class Send(msgspec.Struct, frozen=True, tag="send", gc=False):
+    """Send a control message to a neighbour."""
+
+    neighbour: str
+    message: Control
+
+
+class SetTimer(msgspec.Struct, frozen=True, tag="set_timer", gc=False):
+    """Fire once after that time; a timer of the same name that has not fired is replaced and never fires."""
+
+    name: str
+    after_ns: int
+
+
+class CancelTimer(msgspec.Struct, frozen=True, tag="cancel_timer", gc=False):
+    """The timer of that name must not fire."""
+
+    name: str
+
+
+class TellInForce(msgspec.Struct, frozen=True, tag="tell_in_force", gc=False):
+    """Tell the client that its subscription is in force: every route that it needs is laid."""
+
+    client: str
+    filter: str
+
+
+class Refuse(msgspec.Struct, frozen=True, tag="refuse", gc=False):
+    """Tell the client that what it asked for cannot be, and why; nothing was changed."""
+
+    client: str
+    reason: str
+
+
+class PeerMisbehaved(msgspec.Struct, frozen=True, tag="peer_misbehaved", gc=False):
+    """A neighbour sent what no correct broker sends; the message was ignored."""
+
+    neighbour: str
+    reason: str
+
+
+Effect = Forward | Send | SetTimer | CancelTimer | TellInForce | Refuse | PeerMisbehaved

@@ -1,0 +1,82 @@
+"""What a broker is told, one at a time: facts, in the past tense.
+
+A world promises: a link is FIFO; a message sent on an incarnation that has ended never arrives; both ends are told of the
+end of a link, at times of their own, and before they are told that it is up again.
+"""
+
+import msgspec
+
+from regraft.broker.messages import Message
+from regraft.model.events import Event
+
+
+class Received(msgspec.Struct, frozen=True, tag="received", gc=False):
+    """A message arrived from a neighbour on the link's present incarnation."""
+
+    neighbour: str
+    message: Message
+
+
+class LinkUp(msgspec.Struct, frozen=True, tag="link_up", gc=False):
+    """A link to this neighbour works from now on."""
+
+    neighbour: str
+    incarnation: int
+
+
+class LinkDown(msgspec.Struct, frozen=True, tag="link_down", gc=False):
+    """The link to this neighbour is gone."""
+
+    neighbour: str
+
+
+class ParentAssigned(msgspec.Struct, frozen=True, tag="parent_assigned", gc=False):
+    """The overlay says which neighbour is nearer to the root; empty for the root itself. Only hierarchical forwarding asks."""
+
+    neighbour: str
+
+
+class TimerFired(msgspec.Struct, frozen=True, tag="timer_fired", gc=False):
+    """The time that `SetTimer(name, …)` asked for has passed."""
+
+    name: str
+
+
+class ClientSubscribed(msgspec.Struct, frozen=True, tag="client_subscribed", gc=False):
+    """A local client asks for the events that satisfy `filter`, and, if `confirm`, to be told when that is in force."""
+
+    client: str
+    filter: str
+    confirm: bool = False
+
+
+class ClientUnsubscribed(msgspec.Struct, frozen=True, tag="client_unsubscribed", gc=False):
+    """A local client takes a subscription back."""
+
+    client: str
+    filter: str
+
+
+class ClientDetached(msgspec.Struct, frozen=True, tag="client_detached", gc=False):
+    """A local client is gone, and with it all its subscriptions."""
+
+    client: str
+
+
+class ClientPublished(msgspec.Struct, frozen=True, tag="client_published", gc=False):
+    """A local client publishes."""
+
+    event: Event
+
+
+Input = (
+    Received
+    | LinkUp
+    | LinkDown
+    | ParentAssigned
+    | TimerFired
+    | ClientSubscribed
+    | ClientUnsubscribed
+    | ClientDetached
+    | ClientPublished
+)

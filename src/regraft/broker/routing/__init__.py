@@ -1,0 +1,19 @@
+"""How subscriptions and events travel over a tree that stands still."""
+
+from regraft.broker.routing.confirmation import Confirmation
+from regraft.broker.routing.forwarding import (
+    ForwardingStrategy,
+    HierarchicalForwarding,
+    MessageForwarding,
+    SubscriptionForwarding,
+)
+from regraft.broker.routing.table import SubscriptionTable
+
+__all__ = [
+    "Confirmation",
+    "ForwardingStrategy",
+    "HierarchicalForwarding",
+    "MessageForwarding",
+    "SubscriptionForwarding",
+    "SubscriptionTable",
+]

@@ -1,0 +1,96 @@
+"""Three ways to spread subscriptions and events over a tree (mobile-chapter §2, Fig. 1).
+
+| | a neighbour is told of | an event goes to |
+|---|---|---|
+| message | nothing | every neighbour |
+| subscription | what we want for anyone but it | neighbours that asked for it |
+| hierarchical | the same, if it is our parent | the parent, and children that asked for it |
+
+Each is two answers: `wanted`, which of some filters a neighbour ought to be told, and `always`, the neighbours that get every event.
+sem02 Fig. 8 as written sends an event once for each filter that it satisfies; here a neighbour gets it once.
+
+With *covering*, a neighbour is told only the filters that no other filter told to it covers, which depends on the table alone and not
+on the order in which it came about. Of two filters that say the same, the one with the smaller text stands for both.
+"""
+
+from typing import Protocol
+
+from regraft.broker.catalogue import FilterCatalogue
+from regraft.broker.routing.table import SubscriptionTable
+from regraft.matching import slots
+
+
+class ForwardingStrategy(Protocol):
+    def wanted(self, table: SubscriptionTable, neighbour: str, among: int) -> int:
+        """Which filters of `among` this neighbour ought to be told."""
+
+    def always(self, table: SubscriptionTable) -> tuple[str, ...]:
+        """The neighbours that get every event."""
+
+    def carriers(self, table: SubscriptionTable, asker: str) -> list[str]:
+        """The neighbours that must hold a route for a filter that came from `asker` (empty: from a client)."""
+
+    def assign_parent(self, neighbour: str) -> None:
+        """The overlay says which neighbour is nearer to the root."""
+
+
+class MessageForwarding:
+    """Subscriptions stay where they are, events go everywhere."""
+
+    def wanted(self, table: SubscriptionTable, neighbour: str, among: int) -> int:
+        return 0
+
+    def always(self, table: SubscriptionTable) -> tuple[str, ...]:
+        return tuple(table.heard)
+
+    def carriers(self, table: SubscriptionTable, asker: str) -> list[str]:
+        return []
+
+    def assign_parent(self, neighbour: str) -> None:
+        """Nothing depends on it."""
+
+
+class SubscriptionForwarding:
+    """A subscription goes everywhere, up to the brokers that already ask for the same; events follow it back."""
+
+    def __init__(self, covering: FilterCatalogue | None = None) -> None:
+        self.covering = covering
+
+    def wanted(self, table: SubscriptionTable, neighbour: str, among: int) -> int:
+        once, twice = table.once_and_twice()
+        candidates = (once & ~table.heard[neighbour]) | twice
+        chosen = candidates & among
+        if self.covering is not None:
+            for slot in slots(chosen):
+                if self.covering.coverers(slot) & candidates:
+                    chosen &= ~(1 << slot)
+        return chosen
+
+    def always(self, table: SubscriptionTable) -> tuple[str, ...]:
+        return ()
+
+    def carriers(self, table: SubscriptionTable, asker: str) -> list[str]:
+        return [neighbour for neighbour in table.heard if neighbour != asker]
+
+    def assign_parent(self, neighbour: str) -> None:
+        """Nothing depends on it."""
+
+
+class HierarchicalForwarding(SubscriptionForwarding):
+    """Subscriptions go up to the root; events go up to the root, and down where somebody asked."""
+
+    def __init__(self, covering: FilterCatalogue | None = None) -> None:
+        super().__init__(covering)
+        self.parent = ""
+
+    def wanted(self, table: SubscriptionTable, neighbour: str, among: int) -> int:
+        return super().wanted(table, neighbour, among) if neighbour == self.parent else 0
+
+    def always(self, table: SubscriptionTable) -> tuple[str, ...]:
+        return (self.parent,) if self.parent in table.heard else ()
+
+    def carriers(self, table: SubscriptionTable, asker: str) -> list[str]:
+        return [self.parent] if self.parent in table.heard and self.parent != asker else []
+
+    def assign_parent(self, neighbour: str) -> None:
+        self.parent = neighbour

@@ -1,0 +1,42 @@
+"""Every error that Regraft raises on purpose.
+
+    RegraftError                trouble in the world: a file, a socket, Spark
+    └── UsageError              the caller asked for something that cannot be
+        ├── FilterError         a filter that is malformed, of mixed types, or too large
+        └── ScenarioError       a scenario that does not describe a run
+
+The command line prints either as one line and exits with 2 for a `UsageError` and 1 for any other `RegraftError`.
+"""
+
+
+class RegraftError(Exception):
+    """Trouble in the world outside: a file that is cut off, a Spark master that does not answer."""
+
+
+class UsageError(RegraftError):
+    """The caller asked for something that cannot be."""
+
+
+class FilterError(UsageError):
+    """A filter that cannot be made; `position` counts characters of `text` from 0."""
+
+    def __init__(self, text: str, position: int, reason: str) -> None:
+        super().__init__(f"filter {text!r}, position {position}: {reason}")
+        self.text = text
+        self.position = position
+        self.reason = reason
+
+    def __reduce__(self) -> tuple[type["FilterError"], tuple[str, int, str]]:
+        return FilterError, (self.text, self.position, self.reason)
+
+
+class ScenarioError(UsageError):
+    """A scenario that does not describe a run; `place` is a file, a table or a key."""
+
+    def __init__(self, place: str, reason: str) -> None:
+        super().__init__(f"{place}: {reason}")
+        self.place = place
+        self.reason = reason
+
+    def __reduce__(self) -> tuple[type["ScenarioError"], tuple[str, str]]:
+        return ScenarioError, (self.place, self.reason)

@@ -1,0 +1,1 @@
+"""What is true regardless of time: events, filters, trees."""

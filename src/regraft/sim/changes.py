@@ -1,0 +1,83 @@
+"""Random reconfigurations: which link breaks, which one replaces it.
+
+Between a break and its replacement the tree is a forest; contracted to its parts, with the breaks that wait for a replacement as
+links, it is still a tree. So a replacement that joins the two parts on either side of its own break never closes a loop, however many
+wait.
+"""
+
+from functools import partial
+from random import Random
+
+from regraft.sim.scenario import Changes, Scenario, nanoseconds
+from regraft.sim.world import World
+
+
+class RandomChanges:
+    """Draws from the tree as it is and from the dice, never from what a protocol does."""
+
+    def __init__(self, world: World, scenario: Scenario, changes: Changes, dice: Random, latency_ns: int) -> None:
+        self._world = world
+        self._changes = changes
+        self._dice = dice
+        self._latency_ns = latency_ns
+        self._loss = scenario.link.loss
+        self._degree_max = scenario.tree.degree_max
+        self.count = 0
+
+    def begin(self) -> None:
+        changes = self._changes
+        begin_ns, every_ns = nanoseconds(changes.from_s), nanoseconds(changes.every_s)
+        until_ns = nanoseconds(changes.until_s)
+        count = min(changes.count_max, (until_ns - begin_ns + every_ns - 1) // every_ns)
+        happen = self._break if changes.kind == "break" else self._crash
+        for number in range(count):
+            self._world.agenda.put(begin_ns + number * every_ns, happen)
+
+    def _links(self) -> list[tuple[str, str]]:
+        adjacency = self._world.adjacency
+        return [(a, b) for a, neighbours in adjacency.items() for b in sorted(neighbours) if a < b]
+
+    def _break(self) -> None:
+        links = self._links()
+        if not links:
+            return
+        self.count += 1
+        a, b = self._dice.choice(links)
+        self._world.link_down(a, b)
+        part_of_a, part_of_b = len(self._world.component(a)), len(self._world.component(b))
+        orphan, other = (a, b) if (part_of_a, a) < (part_of_b, b) else (b, a)
+        due_ns = self._world.now_ns + nanoseconds(self._changes.replace_after_s)
+        self._world.agenda.put(due_ns, partial(self._replace, orphan, other))
+
+    def _replace(self, orphan: str, other: str) -> None:
+        has_room = len(self._world.adjacency[orphan]) < self._degree_max
+        keep = self._changes.endpoints == "reattach" and has_room
+        self._world.link_up(orphan if keep else self._draw(orphan), self._draw(other), self._latency_ns, self._loss)
+
+    def _draw(self, broker: str) -> str:
+        """A broker of free degree in the part that this one belongs to. There is one: a tree has leaves."""
+        adjacency = self._world.adjacency
+        part = sorted(self._world.component(broker))
+        return self._dice.choice([member for member in part if len(adjacency[member]) < self._degree_max])
+
+    def _crash(self) -> None:
+        up = [name for name, node in self._world.nodes.items() if node.alive]
+        if len(up) < 3:
+            return
+        self.count += 1
+        broker = self._dice.choice(up)
+        orphans = list(self._world.adjacency[broker])
+        self._world.crash(broker)
+        due_ns = self._world.now_ns + nanoseconds(self._changes.replace_after_s)
+        self._world.agenda.put(due_ns, partial(self._mend, broker, orphans))
+
+    def _mend(self, broker: str, orphans: list[str]) -> None:
+        """Join the parts that the crash has left, each by a broker of free degree, and take the broker back as a leaf."""
+        world = self._world
+        world.restart(broker)
+        alive = [orphan for orphan in orphans if world.nodes[orphan].alive]
+        for orphan in alive[1:]:
+            if orphan not in world.component(alive[0]):
+                world.link_up(self._draw(orphan), self._draw(alive[0]), self._latency_ns, self._loss)
+        if alive:
+            world.link_up(broker, self._draw(alive[0]), self._latency_ns, self._loss)

@@ -1,0 +1,159 @@
+"""What must hold in a run: one object a claim. A violation is a sentence; a run without any keeps its promises.
+
+`Tables`, `Connected` and `Quiet` are promised by every protocol, `InForce` by every broker; `Delivered` and `InOrder` only by some protocols, so a
+scenario names the checks that it wants.
+"""
+
+from typing import Protocol
+
+from regraft.broker.catalogue import FilterCatalogue
+from regraft.matching import slots
+from regraft.sim.truth import beyond_each_wire
+from regraft.sim.world import World
+
+EXAMPLES_MAX = 5
+
+
+class Checker(Protocol):
+    def violations(self, world: World) -> list[str]:
+        """Asked once, when the run has ended and nothing is under way."""
+
+
+def _exact(world: World, beyond: int, broker: str, neighbour: str) -> int:
+    """What a broker should have heard from a neighbour, from the final tree and the clients' filters alone."""
+    match world.config.forwarding:
+        case "message":
+            return 0
+        case "hierarchical" if world.nodes[broker].parent == neighbour:
+            return 0
+    return _maximal(beyond, world.catalogue) if world.config.covering else beyond
+
+
+def _maximal(filters: int, catalogue: FilterCatalogue) -> int:
+    chosen = 0
+    for slot in slots(filters):
+        if not catalogue.coverers(slot) & filters:
+            chosen |= 1 << slot
+    return chosen
+
+
+class Tables:
+    """Every broker's table is the one that the final tree and the clients' filters give when built from scratch."""
+
+    def violations(self, world: World) -> list[str]:
+        found = []
+        for broker, node in world.nodes.items():
+            if not node.alive:
+                continue
+            wanted = 0
+            for client, home in world.home.items():
+                if home == broker:
+                    for filter in world.subscriptions[client]:
+                        wanted |= world.catalogue.bit(filter)
+            if node.core.table.local != wanted:
+                found.append(f"{broker} has not the filters of its clients")
+        local = {name: node.core.table.local if node.alive else 0 for name, node in world.nodes.items()}
+        beyond = beyond_each_wire(world.adjacency, local)
+        for broker, node in world.nodes.items():
+            if not node.alive:
+                continue
+            if node.core.table.heard.keys() != world.adjacency[broker].keys():
+                found.append(f"{broker} believes in links to {sorted(node.core.table.heard)}")
+                continue
+            for neighbour, heard in node.core.table.heard.items():
+                difference = heard ^ _exact(world, beyond[broker, neighbour], broker, neighbour)
+                if difference:
+                    texts = ", ".join(world.catalogue.texts(difference)[:EXAMPLES_MAX])
+                    found.append(f"{broker}: {difference.bit_count()} wrong entries towards {neighbour}: {texts}")
+        return found
+
+
+def wrong_entries(world: World) -> int:
+    """How many (broker, neighbour, filter) entries differ from the exact tables."""
+    local = {name: node.core.table.local if node.alive else 0 for name, node in world.nodes.items()}
+    beyond = beyond_each_wire(world.adjacency, local)
+    count = 0
+    for broker, node in world.nodes.items():
+        for neighbour, heard in node.core.table.heard.items() if node.alive else ():
+            right = _exact(world, beyond.get((broker, neighbour), 0), broker, neighbour)
+            count += (heard ^ right).bit_count()
+    return count
+
+
+class Connected:
+    """The brokers that are up form one tree."""
+
+    def violations(self, world: World) -> list[str]:
+        up = [name for name, node in world.nodes.items() if node.alive]
+        links = sum(len(neighbours) for neighbours in world.adjacency.values()) // 2
+        if links != len(up) - 1:
+            return [f"{len(up)} brokers are up, with {links} links between them"]
+        missing = [name for name in up if name not in world.component(up[0])]
+        return [f"{', '.join(missing[:EXAMPLES_MAX])} not connected with {up[0]}"] if missing else []
+
+
+class Quiet:
+    """After the last change the network comes to rest: no control message is under way when the run ends, none left to be sent."""
+
+    def violations(self, world: World) -> list[str]:
+        found = []
+        if world.control_under_way:
+            found.append(f"{world.control_under_way} control messages under way at the end")
+        waiting = [name for name, node in world.nodes.items() if node.timers]
+        if waiting:
+            found.append(f"timers still run at {', '.join(waiting[:EXAMPLES_MAX])}")
+        return found
+
+
+class Delivered:
+    """Nothing owed is lost, nothing is delivered twice."""
+
+    def violations(self, world: World) -> list[str]:
+        assert world.ledger is not None
+        numbers = world.ledger.numbers()
+        found = []
+        if numbers.lost:
+            found.append(f"{numbers.lost} lost: {', '.join(world.ledger.lost_events(EXAMPLES_MAX))}")
+        if numbers.duplicated:
+            found.append(f"{numbers.duplicated} duplicated")
+        return found
+
+
+class InOrder:
+    """Each client gets each publisher's events in the order of their publication."""
+
+    def violations(self, world: World) -> list[str]:
+        assert world.ledger is not None
+        count = world.ledger.numbers().out_of_order
+        return [f"{count} out of order"] if count else []
+
+
+class InForce:
+    """Whenever a client is told that its subscription is in force, every broker connected to it has the route."""
+
+    def __init__(self, world: World) -> None:
+        self._found: list[str] = []
+        self._world = world
+        world.told_in_force.append(self._told)
+
+    def _told(self, broker: str, client: str, filter: str) -> None:
+        world = self._world
+        if world.config.forwarding == "message":
+            return
+        bit = world.catalogue.bit(filter)
+        stands_for = bit | world.catalogue.coverers(bit.bit_length() - 1) if world.config.covering else bit
+        towards = {broker: ""}
+        queue = [broker]
+        for here in queue:
+            for there in world.adjacency[here]:
+                if there in towards:
+                    continue
+                towards[there] = here
+                queue.append(there)
+                if world.config.forwarding == "hierarchical" and world.nodes[here].parent != there:
+                    continue  # events come down by way of the parent, which needs no route
+                if not world.nodes[there].core.table.heard.get(here, 0) & stands_for:
+                    self._found.append(f"{client} was told that {filter} is in force, but {there} has no route to it")
+
+    def violations(self, world: World) -> list[str]:
+        return self._found

@@ -1,0 +1,178 @@
+"""A run: a scenario and a seed in, trace rows and an outcome out. The same pair gives the same rows, always and everywhere."""
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from random import Random
+
+import msgspec
+import pyarrow as pa
+
+from regraft.broker.effects import Effect
+from regraft.broker.inputs import Input
+from regraft.errors import ScenarioError, UsageError
+from regraft.sim.changes import RandomChanges
+from regraft.sim.checkers import Checker, Connected, Delivered, InForce, InOrder, Quiet, Tables, wrong_entries
+from regraft.sim.ledger import ThreeNumbers
+from regraft.sim.scenario import Scenario, Step, nanoseconds
+from regraft.sim.topology import MICROSECOND_NS, make_tree, split_link
+from regraft.sim.workload import Clients, client_of
+from regraft.sim.world import NANOSECONDS_PER_BYTE_AT_1_MBIT, World
+from regraft.trace import COUNTED_INTERVAL_NS, TraceBuffer
+from regraft.trace import schema as row
+
+DRAIN_NS_MAX = 60 * 1_000_000_000  # what is still under way that long after the end never comes to rest
+VIOLATIONS_MAX = 20
+
+Recorder = Callable[[str, int, Input, list[Effect]], None]
+DICE = ("tree", "links", "subscriptions", "churn", "publications", "changes")
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    fingerprint: str
+    violations: list[str]
+    events: int
+    deliveries: int
+    event_hops: int
+    misrouted: int
+    control_hops: int
+    dropped: int
+    changes: int
+    wrong_entries: int
+    numbers: ThreeNumbers | None  # None where the trace is summed
+
+
+@dataclass
+class Run:
+    """`batches` may be drawn once; `outcome` is there when it has been exhausted."""
+
+    scenario: Scenario
+    seed: int
+    name: str
+    level: str
+    record: Recorder | None = None
+    outcome: Outcome | None = field(default=None, init=False)
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        trace = TraceBuffer(self.name)
+        parameters = {"scenario": msgspec.to_builtins(self.scenario), "seed": self.seed, "level": self.level}
+        text = json.dumps(parameters, ensure_ascii=False, separators=(",", ":"))
+        trace.append((0, row.KIND_RUN, None, None, None, None, None, None, None, None, None, text))
+        world, changes = self._world(trace)
+        checkers = [_checker(check, world) for check in self.scenario.checks if _applies(check, world)]
+        end_ns = nanoseconds(self.scenario.duration_s)
+        begin_ns = 0
+        while begin_ns < end_ns or (len(world.agenda) and begin_ns < end_ns + DRAIN_NS_MAX):
+            world.advance(begin_ns + COUNTED_INTERVAL_NS - 1)
+            world.write_sums(begin_ns)
+            begin_ns += COUNTED_INTERVAL_NS
+            if trace.full:
+                yield trace.flush()
+        violations = [violation for checker in checkers for violation in checker.violations(world)]
+        violations += world.misbehaved + world.refused
+        for node in world.nodes.values():
+            node.core.check()
+        measured = {
+            "violations": violations[:VIOLATIONS_MAX],
+            "events": world.published,
+            "deliveries": world.delivered,
+            "event_hops": world.event_hops,
+            "misrouted": world.misrouted_hops,
+            "control_hops": world.control_hops,
+            "dropped": world.dropped,
+            "changes": changes.count if changes else len(self.scenario.step),
+            "wrong_entries": wrong_entries(world),
+        }
+        numbers = world.ledger.numbers() if world.ledger is not None else None
+        last, fingerprint = trace.finish(
+            world.now_ns, {**measured, **({"numbers": asdict(numbers)} if numbers is not None else {})}
+        )
+        self.outcome = Outcome(fingerprint=fingerprint, numbers=numbers, **measured)  # type: ignore[arg-type]
+        yield last
+
+    def _world(self, trace: TraceBuffer) -> tuple[World, RandomChanges | None]:
+        scenario = self.scenario
+        dice = {purpose: Random(f"{self.seed}:{purpose}") for purpose in DICE}
+        tree = make_tree(scenario.tree, scenario.link, dice["tree"])
+        low_ms, high_ms = scenario.link.detect_ms
+        world = World(
+            scenario.broker_config,
+            trace,
+            self.level,
+            dice=dice["links"],
+            ns_per_byte=NANOSECONDS_PER_BYTE_AT_1_MBIT / scenario.link.bandwidth_mbit,
+            detect_ns=(round(low_ms * 1_000_000), round(high_ms * 1_000_000)),
+            root=scenario.tree.root,
+            record=self.record,
+        )
+        for broker in tree.brokers:
+            world.add_broker(broker)
+        for a, b, latency_ns in tree.links:
+            world.link_up(a, b, latency_ns, scenario.link.loss)
+        Clients(world, scenario, dice).begin()
+        latency_ns = round(scenario.link.latency_us * MICROSECOND_NS)
+        for number, step in enumerate(scenario.step):
+            _check_names(step, world, f"step {number + 1}")
+            world.agenda.put(nanoseconds(step.at_s), partial(_take, step, world, latency_ns, scenario.link.loss))
+        changes = None
+        if scenario.changes is not None:
+            changes = RandomChanges(world, scenario, scenario.changes, dice["changes"], latency_ns)
+            changes.begin()
+        return world, changes
+
+
+def simulate(scenario: Scenario, seed: int, *, name: str, trace: str, record: Recorder | None = None) -> Run:
+    """A run that has not begun; it happens while its batches are drawn."""
+    if trace not in row.LEVELS:
+        raise UsageError(f"a trace is one of {', '.join(row.LEVELS)}, not {trace}")
+    return Run(scenario, seed, name, trace, record)
+
+
+def _applies(check: str, world: World) -> bool:
+    """A summed trace keeps no ledger, and what is not kept cannot be checked."""
+    return world.ledger is not None or check not in ("delivered", "in_order")
+
+
+def _checker(check: str, world: World) -> Checker:
+    match check:
+        case "tables":
+            return Tables()
+        case "connected":
+            return Connected()
+        case "quiet":
+            return Quiet()
+        case "in_force":
+            return InForce(world)
+        case "delivered":
+            return Delivered()
+        case _:
+            return InOrder()
+
+
+def _check_names(step: Step, world: World, place: str) -> None:
+    names = [step.crash, step.restart, step.at]
+    for link in (step.link_down, step.link_up):
+        if link:
+            names += split_link(link, place)
+    for name in names:
+        if name and name not in world.nodes:
+            raise ScenarioError(place, f"there is no broker {name}")
+
+
+def _take(step: Step, world: World, latency_ns: int, loss: float) -> None:
+    if step.link_down:
+        world.link_down(*split_link(step.link_down, "step"))
+    elif step.link_up:
+        world.link_up(*split_link(step.link_up, "step"), latency_ns, loss)
+    elif step.crash:
+        world.crash(step.crash)
+    elif step.restart:
+        world.restart(step.restart)
+    elif step.subscribe:
+        world.subscribe(client_of(step.at), step.subscribe, True)
+    elif step.unsubscribe:
+        world.unsubscribe(client_of(step.at), step.unsubscribe)
+    elif step.publish is not None:
+        world.publish(client_of(step.at), step.publish)

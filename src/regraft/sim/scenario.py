@@ -1,0 +1,220 @@
+"""A scenario: everything about a run but its seed, as data. Read from TOML; every free parameter is a field.
+
+Times end in their unit. What a field leaves open is drawn from the seed, each purpose from a stream of its own, so that two
+protocols under one seed meet the same tree, the same subscriptions, the same events and the same breaks.
+"""
+
+import tomllib
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from regraft.broker import BrokerConfig
+from regraft.errors import RegraftError, ScenarioError
+
+SECOND_NS = 1_000_000_000
+BROKERS_MAX = 100_000
+
+
+def nanoseconds(seconds: float) -> int:
+    return round(seconds * SECOND_NS)
+
+
+Check = Literal["tables", "connected", "quiet", "in_force", "delivered", "in_order"]
+
+
+class _Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A table of the TOML file; a key that no field has is refused."""
+
+
+class TreeShape(_Table, frozen=True):
+    """`links`, written `a-b`, are the tree for `shape = "explicit"`; the other shapes make one from the seed."""
+
+    shape: Literal["attachment", "balanced", "transit_stub", "explicit"] = "attachment"
+    brokers: int = 100
+    degree_max: int = 4
+    links: tuple[str, ...] = ()
+    root: str = ""  # hierarchical forwarding; empty: the first broker
+    nodes: int = 10_000  # transit_stub: routers below the overlay
+    domains: int = 100
+    latency_ms_max: float = 100.0  # transit_stub: of an overlay link
+
+
+class LinkQuality(_Table, frozen=True):
+    """A message waits for those before it, takes its bytes over the bandwidth, then the latency. Loss hits events only:
+    a world owes the brain reliable control messages."""
+
+    latency_us: float = 50.0
+    bandwidth_mbit: float = 10.0
+    loss: float = 0.0
+    detect_ms: tuple[float, float] = (0.0, 0.0)  # each end learns of a break after a time drawn from this range
+
+
+class Subscriptions(_Table, frozen=True):
+    """Who subscribes to what at the beginning, and how it changes.
+
+    A share `core` of the brokers is the stable core of icdcs03 §6.2: they do not (un)subscribe after the beginning. Each of the others
+    that subscribes replaces one of its filters at random times, `churn_hz` times a second.
+    """
+
+    kind: Literal["characters", "quotes", "none"] = "characters"
+    subscribers: float = 0.2
+    filters: int = 10
+    count: Literal["exact", "up_to"] = "exact"
+    acknowledged: bool = False
+    core: float = 1.0
+    churn_hz: float = 0.0
+    from_s: float = 0.0
+
+
+class Publications(_Table, frozen=True):
+    """Each broker's client publishes at independent random times (Poisson)."""
+
+    rate_hz: float = 1.0
+    from_s: float = 0.0
+    until_s: float = 10.0
+
+
+class Changes(_Table, frozen=True):
+    """Random reconfigurations at regular times: a link breaks (or a broker crashes) and is replaced a while later.
+
+    `endpoints` says how the replacement is chosen: `uniform`, a broker of free degree on each side; `reattach`, the smaller part's end
+    keeps its place and hangs on a broker of free degree of the other part. A crashed broker's neighbours are joined to one of them,
+    and the broker comes back as a leaf.
+    """
+
+    kind: Literal["break", "crash"] = "break"
+    from_s: float = 3.0
+    until_s: float = 7.0
+    every_s: float = 0.3
+    replace_after_s: float = 0.1
+    endpoints: Literal["uniform", "reattach"] = "uniform"
+    count_max: int = 1_000_000
+
+
+class Step(_Table, frozen=True):
+    """One thing that happens at a given time; just one of the other fields is filled.
+
+    `subscribe`, `unsubscribe`: a filter of the client of `at`. `publish`: attributes.
+    """
+
+    at_s: float
+    link_down: str = ""
+    link_up: str = ""
+    crash: str = ""
+    restart: str = ""
+    at: str = ""
+    subscribe: str = ""
+    unsubscribe: str = ""
+    publish: dict[str, str | int | float | bool] | None = None
+
+
+class Scenario(_Table, frozen=True):
+    """`protocol` stands for `broker.reconfiguration`, as the word that everybody changes."""
+
+    name: str = "unnamed"
+    protocol: Literal["strawman", "deferred"] = "deferred"
+    duration_s: float = 10.0
+    tree: TreeShape = TreeShape()
+    link: LinkQuality = LinkQuality()
+    broker: BrokerConfig = BrokerConfig()
+    subscriptions: Subscriptions = Subscriptions()
+    publications: Publications = Publications()
+    changes: Changes | None = None
+    step: tuple[Step, ...] = ()
+    checks: tuple[Check, ...] = ("tables", "connected", "quiet", "in_force")
+
+    @property
+    def broker_config(self) -> BrokerConfig:
+        return msgspec.structs.replace(self.broker, reconfiguration=self.protocol)
+
+
+def read_scenario(path: Path, settings: dict[str, str] | None = None) -> Scenario:
+    """A scenario from a TOML file, with `key=value` settings laid over it."""
+    try:
+        text = path.read_bytes().decode()
+    except (OSError, UnicodeDecodeError) as error:
+        raise RegraftError(f"{path}: cannot be read: {error}") from error
+    return parse_scenario(text, settings or {}, str(path))
+
+
+def parse_scenario(text: str, settings: dict[str, str], place: str) -> Scenario:
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ScenarioError(place, str(error)) from error
+    for key, value in settings.items():
+        _lay(data, key, value)
+    return scenario_from(data, place)
+
+
+def scenario_from(data: dict[str, Any], place: str) -> Scenario:
+    try:
+        scenario = msgspec.convert(data, Scenario)
+    except msgspec.ValidationError as error:
+        raise ScenarioError(place, str(error)) from error
+    check_scenario(scenario, place)
+    return scenario
+
+
+# What `--set key=value` may leave out of a key: where the word is used in one table only and is what people change.
+SHORT_KEYS = {
+    "tree": "tree.shape",
+    "brokers": "tree.brokers",
+    "endpoints": "changes.endpoints",
+    "subscriptions": "subscriptions.count",
+}
+
+
+def _lay(data: dict[str, Any], key: str, value: str) -> None:
+    *tables, last = SHORT_KEYS.get(key, key).split(".")
+    for table in tables:
+        data = data.setdefault(table, {})
+        if not isinstance(data, dict):
+            raise ScenarioError(f"--set {key}", f"{table} is not a table")
+    try:
+        data[last] = tomllib.loads(f"value = {value}")["value"]
+    except tomllib.TOMLDecodeError:
+        data[last] = value
+
+
+def check_scenario(scenario: Scenario, place: str) -> None:
+    """What the types do not say."""
+
+    def demand(holds: bool, key: str, reason: str) -> None:
+        if not holds:
+            raise ScenarioError(f"{place}, {key}", reason)
+
+    tree, link, changes = scenario.tree, scenario.link, scenario.changes
+    demand(scenario.duration_s > 0, "duration_s", "must be above 0")
+    demand(1 <= tree.brokers <= BROKERS_MAX, "tree.brokers", f"must be between 1 and {BROKERS_MAX}")
+    demand(tree.degree_max >= 2, "tree.degree_max", "must be at least 2")
+    demand(
+        (tree.shape == "explicit") == bool(tree.links), "tree.links", 'goes with shape = "explicit", and only with it'
+    )
+    if tree.shape == "transit_stub":
+        demand(1 <= tree.domains <= tree.nodes, "tree.domains", "must be between 1 and tree.nodes")
+        demand(tree.brokers <= tree.nodes, "tree.brokers", "must not be more than tree.nodes")
+    demand(link.latency_us >= 0, "link.latency_us", "must not be negative")
+    demand(link.bandwidth_mbit > 0, "link.bandwidth_mbit", "must be above 0")
+    demand(0 <= link.loss < 1, "link.loss", "must be at least 0 and below 1")
+    demand(0 <= link.detect_ms[0] <= link.detect_ms[1], "link.detect_ms", "must be a range from low to high")
+    subscriptions = scenario.subscriptions
+    demand(0 <= subscriptions.subscribers <= 1, "subscriptions.subscribers", "is a share, between 0 and 1")
+    demand(0 <= subscriptions.core <= 1, "subscriptions.core", "is a share, between 0 and 1")
+    demand(1 <= subscriptions.filters <= 96, "subscriptions.filters", "must be between 1 and 96")
+    demand(subscriptions.churn_hz >= 0, "subscriptions.churn_hz", "must not be negative")
+    demand(scenario.publications.rate_hz >= 0, "publications.rate_hz", "must not be negative")
+    if changes is not None:
+        demand(changes.every_s > 0, "changes.every_s", "must be above 0")
+        demand(changes.replace_after_s >= 0, "changes.replace_after_s", "must not be negative")
+        last = changes.until_s + changes.replace_after_s
+        demand(last <= scenario.duration_s, "changes.until_s", "the last replacement comes after duration_s")
+    for number, step in enumerate(scenario.step):
+        happenings = [step.link_down, step.link_up, step.crash, step.restart, step.subscribe, step.unsubscribe]
+        filled = sum(bool(happening) for happening in happenings) + (step.publish is not None)
+        demand(filled == 1, f"step {number + 1}", "must say just one thing that happens")
+        client_step = bool(step.subscribe or step.unsubscribe) or step.publish is not None
+        demand(client_step == bool(step.at), f"step {number + 1}", "`at` names the broker of a client's step")
+        demand(0 <= step.at_s <= scenario.duration_s, f"step {number + 1}", "at_s lies outside the run")

@@ -1,0 +1,58 @@
+"""What a god would know of a tree: which filters lie beyond each link, and where the root is."""
+
+Adjacency = dict[str, dict[str, int]]
+
+
+def beyond_each_wire(adjacency: Adjacency, local: dict[str, int]) -> dict[tuple[str, str], int]:
+    """For each link and direction, the filters of all the brokers that it leads to. The graph is a forest.
+
+    One sweep from the leaves up gives what lies below each broker, one from the roots down what lies above.
+    """
+    beyond: dict[tuple[str, str], int] = {}
+    above: dict[str, str] = {}
+    for start in adjacency:
+        if start in above:
+            continue
+        above[start] = ""
+        order = [start]
+        for broker in order:
+            for neighbour in adjacency[broker]:
+                if neighbour != above[broker]:
+                    above[neighbour] = broker
+                    order.append(neighbour)
+        below = {broker: local[broker] for broker in order}
+        for broker in reversed(order):
+            if above[broker]:
+                below[above[broker]] |= below[broker]
+        for broker in order:
+            parent = above[broker]
+            once = local[broker]
+            twice = 0
+            from_above = beyond[broker, parent] if parent else 0
+            if parent:
+                twice |= once & from_above
+                once |= from_above
+            children = [neighbour for neighbour in adjacency[broker] if neighbour != parent]
+            for child in children:
+                twice |= once & below[child]
+                once |= below[child]
+            for child in children:
+                beyond[broker, child] = below[child]
+                beyond[child, broker] = (once & ~below[child]) | twice
+    return beyond
+
+
+def parents(adjacency: Adjacency, root: str) -> dict[str, str]:
+    """Each broker's neighbour towards the root; empty for the root, and for the first broker of a part cut off from it."""
+    above: dict[str, str] = {}
+    for start in (root, *adjacency):
+        if start in above:
+            continue
+        above[start] = ""
+        order = [start]
+        for broker in order:
+            for neighbour in adjacency[broker]:
+                if neighbour != above[broker]:
+                    above[neighbour] = broker
+                    order.append(neighbour)
+    return above

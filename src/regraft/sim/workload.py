@@ -1,0 +1,150 @@
+"""What clients do in a scenario: subscribe, change their minds, publish.
+
+Each broker has one client. The papers' workload (icdcs03 §6.1): an event is nine printable characters, a filter one character that the
+event must contain. A second one, quotes, has filters with equalities and ranges that cover each other now and then.
+"""
+
+from collections.abc import Mapping
+from functools import partial
+from random import Random
+from typing import Protocol
+
+from regraft.model.events import Value
+from regraft.sim.scenario import SECOND_NS, Scenario, nanoseconds
+from regraft.sim.world import World
+
+# 96 of them, as in the paper: the 95 of ASCII, and one more.
+PRINTABLE = "".join(chr(code) for code in range(0x20, 0x7F)) + "¡"
+EVENT_LENGTH = 9
+
+SYMBOLS = tuple(f"S{number:02}" for number in range(20))
+VENUES = ("N", "Q", "X")
+
+
+def client_of(broker: str) -> str:
+    return f"c.{broker}"
+
+
+class Vocabulary(Protocol):
+    def filters(self, count: int, dice: Random) -> list[str]:
+        """That many different filters."""
+
+    def attributes(self, dice: Random) -> Mapping[str, Value]:
+        """Of a random event."""
+
+
+class Characters:
+    """`text` is nine characters; a filter is one of 96."""
+
+    def filters(self, count: int, dice: Random) -> list[str]:
+        return [contains(character) for character in dice.sample(PRINTABLE, count)]
+
+    def attributes(self, dice: Random) -> Mapping[str, Value]:
+        return {"text": "".join(dice.choices(PRINTABLE, k=EVENT_LENGTH))}
+
+
+def contains(character: str) -> str:
+    """The filter for one character."""
+    if character == "\\":
+        character = r"\\\\"  # once for the literal, once for LIKE
+    elif character in "%_":
+        character = rf"\\{character}"
+    elif character == "'":
+        character = r"\'"
+    return f"text LIKE '%{character}%'"
+
+
+class Quotes:
+    """Trades of twenty symbols at prices below 200."""
+
+    def filters(self, count: int, dice: Random) -> list[str]:
+        drawn: dict[str, None] = {}
+        while len(drawn) < count:
+            drawn[self._filter(dice)] = None
+        return list(drawn)
+
+    def _filter(self, dice: Random) -> str:
+        symbol = f"symbol = '{dice.choice(SYMBOLS)}'"
+        price = dice.randrange(0, 200, 10)
+        match dice.randrange(4):
+            case 0:
+                return symbol
+            case 1:
+                return f"{symbol} AND price > {price}"
+            case 2:
+                return f"{symbol} AND price BETWEEN {price} AND {price + 40}"
+            case _:
+                return f"price > {price} AND venue IN ('{dice.choice(VENUES)}')"
+
+    def attributes(self, dice: Random) -> Mapping[str, Value]:
+        return {"symbol": dice.choice(SYMBOLS), "price": round(dice.uniform(0, 200), 2), "venue": dice.choice(VENUES)}
+
+
+class Clients:
+    """Puts what the clients do on the world's agenda."""
+
+    def __init__(self, world: World, scenario: Scenario, dice: dict[str, Random]) -> None:
+        self._world = world
+        self._scenario = scenario
+        self._dice = dice
+        self._vocabulary: Vocabulary = Quotes() if scenario.subscriptions.kind == "quotes" else Characters()
+        self._brokers = list(world.nodes)
+        for broker in self._brokers:
+            world.add_client(client_of(broker), broker)
+
+    def begin(self) -> None:
+        if self._scenario.subscriptions.kind != "none":
+            self._begin_subscriptions()
+        publications = self._scenario.publications
+        if publications.rate_hz > 0:
+            self._put_publication(nanoseconds(publications.from_s))
+
+    def _begin_subscriptions(self) -> None:
+        subscriptions = self._scenario.subscriptions
+        dice = self._dice["subscriptions"]
+        in_core = round(subscriptions.core * len(self._brokers))
+        core = dict.fromkeys(dice.sample(self._brokers, in_core))
+        others = [broker for broker in self._brokers if broker not in core]
+        # The share of subscribers holds inside the core and outside of it (icdcs03 §6.2).
+        for part in (list(core), others):
+            for broker in dice.sample(part, round(subscriptions.subscribers * len(part))):
+                count = subscriptions.filters
+                if subscriptions.count == "up_to":
+                    count = dice.randint(1, count)
+                for filter in self._vocabulary.filters(count, dice):
+                    begin_ns = nanoseconds(subscriptions.from_s)
+                    client = client_of(broker)
+                    self._world.agenda.put(
+                        begin_ns, partial(self._world.subscribe, client, filter, subscriptions.acknowledged)
+                    )
+                if broker not in core and subscriptions.churn_hz > 0:
+                    self._put_churn(client_of(broker), nanoseconds(subscriptions.from_s))
+
+    def _put_churn(self, client: str, after_ns: int) -> None:
+        wait_s = self._dice["churn"].expovariate(self._scenario.subscriptions.churn_hz)
+        time_ns = after_ns + round(wait_s * SECOND_NS)
+        if time_ns < nanoseconds(self._scenario.publications.until_s):
+            self._world.agenda.put(time_ns, partial(self._change_mind, client))
+
+    def _change_mind(self, client: str) -> None:
+        dice = self._dice["churn"]
+        held = list(self._world.subscriptions[client])
+        if held:
+            self._world.unsubscribe(client, dice.choice(held))
+        new = self._vocabulary.filters(1, dice)[0]
+        if new not in held:
+            self._world.subscribe(client, new, self._scenario.subscriptions.acknowledged)
+        self._put_churn(client, self._world.now_ns)
+
+    def _put_publication(self, after_ns: int) -> None:
+        """The next of all brokers' publications together: a Poisson process of the summed rate, at a random broker."""
+        rate_hz = self._scenario.publications.rate_hz * len(self._brokers)
+        time_ns = after_ns + round(self._dice["publications"].expovariate(rate_hz) * SECOND_NS)
+        if time_ns < nanoseconds(self._scenario.publications.until_s):
+            self._world.agenda.put(time_ns, self._publish)
+
+    def _publish(self) -> None:
+        dice = self._dice["publications"]
+        broker = dice.choice(self._brokers)
+        self._world.publish(client_of(broker), self._vocabulary.attributes(dice))
+        self._put_publication(self._world.now_ns)

@@ -1,0 +1,537 @@
+"""The virtual world: brokers, links and time, driving the same brain that runs on sockets.
+
+It keeps what a world promises (`broker/inputs.py`): links are FIFO, a message on a link that has ended never arrives, both ends hear of the end, each
+after a time of its own, and always before they hear that the link is up again. Everything that happens is written to the trace.
+
+A link is two `Wire`s. What a node believes (`Node.wires`) may lag behind what is (`World.adjacency`): what it sends on a wire that has
+ended is dropped.
+
+The world also knows what no broker knows, the whole tree. From it comes, for each wire, the set of filters that brokers beyond it
+hold for their clients; an event that crosses a wire beyond which nobody wants it is misrouted (icdcs03 §6.3).
+"""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from random import Random
+from typing import Any, assert_never
+
+import msgspec
+
+from regraft.broker import Broker, BrokerConfig, FilterCatalogue
+from regraft.broker.catalogue import parse_filter
+from regraft.broker.effects import (
+    CancelTimer,
+    Effect,
+    Forward,
+    PeerMisbehaved,
+    Refuse,
+    Send,
+    SetTimer,
+    TellInForce,
+)
+from regraft.broker.inputs import (
+    ClientPublished,
+    ClientSubscribed,
+    ClientUnsubscribed,
+    Input,
+    LinkDown,
+    LinkUp,
+    ParentAssigned,
+    Received,
+    TimerFired,
+)
+from regraft.broker.messages import Control, Message, Subscribe, Unsubscribe
+from regraft.errors import UsageError
+from regraft.model.events import Event, Value
+from regraft.sim.agenda import Agenda
+from regraft.sim.ledger import Ledger
+from regraft.sim.truth import beyond_each_wire, parents
+from regraft.trace import TraceBuffer
+from regraft.trace import schema as row
+
+FRAME_BYTES = 8  # length, version and type of a message on the wire
+SEED_BYTES = 8
+NANOSECONDS_PER_BYTE_AT_1_MBIT = 8_000
+
+encode = msgspec.msgpack.encode
+encode_json = msgspec.json.encode
+
+
+class Wire:
+    """One direction of a link's incarnation."""
+
+    __slots__ = (
+        "alive",
+        "beyond",
+        "busy_until_ns",
+        "bytes_client",
+        "bytes_misrouted",
+        "events_client",
+        "events_misrouted",
+        "latency_ns",
+        "loss",
+        "source",
+        "target",
+    )
+
+    def __init__(self, source: "Node", target: "Node", latency_ns: int, loss: float) -> None:
+        self.source = source
+        self.target = target
+        self.latency_ns = latency_ns
+        self.loss = loss
+        self.alive = True
+        self.busy_until_ns = 0
+        self.beyond = 0  # the filters that clients beyond this wire hold
+        self.events_client = self.events_misrouted = self.bytes_client = self.bytes_misrouted = 0
+
+
+class Node:
+    """A broker's place in the world; the core is new after each crash."""
+
+    __slots__ = ("alive", "core", "handle", "name", "parent", "timers", "wires")
+
+    def __init__(self, name: str, core: Broker) -> None:
+        self.name = name
+        self.wires: dict[str, Wire] = {}
+        self.timers: dict[str, int] = {}
+        self.parent = ""
+        self.start(core)
+
+    def start(self, core: Broker) -> None:
+        self.core = core
+        self.handle = core.handle
+        self.alive = True
+        self.wires.clear()
+        self.timers.clear()
+        self.parent = ""
+
+
+class World:
+    """`record`, where given, is called with every (broker, time, input, effects); it must not change them."""
+
+    def __init__(
+        self,
+        config: BrokerConfig,
+        trace: TraceBuffer,
+        level: str,
+        *,
+        dice: Random,
+        ns_per_byte: float = NANOSECONDS_PER_BYTE_AT_1_MBIT / 10,
+        detect_ns: tuple[int, int] = (0, 0),
+        root: str = "",
+        record: Callable[[str, int, Input, list[Effect]], None] | None = None,
+    ) -> None:
+        self.config = config
+        self.catalogue = FilterCatalogue(config.covering)
+        self.nodes: dict[str, Node] = {}
+        self.adjacency: dict[str, dict[str, int]] = {}  # the tree as it is, with latencies
+        self.home: dict[str, str] = {}  # client -> broker
+        self.subscriptions: dict[str, dict[str, bool]] = {}  # client -> filter as issued -> whether to be confirmed
+        self.agenda = Agenda()
+        self.now_ns = 0
+        self.ledger = Ledger(self.catalogue) if level != row.LEVEL_SUMMED else None
+        self.told_in_force: list[Callable[[str, str, str], None]] = []  # (broker, client, filter)
+        self.event_hops = self.misrouted_hops = self.control_hops = self.dropped = 0
+        self.published = self.delivered = 0
+        self.misbehaved: list[str] = []
+        self.refused: list[str] = []
+        self.last_control_ns = 0
+        self.control_under_way = 0
+        self._trace = trace
+        self._append = trace.append
+        self._full = level == row.LEVEL_FULL
+        self._summed = level == row.LEVEL_SUMMED
+        self._dice = dice
+        self._ns_per_byte = ns_per_byte
+        self._detect_ns = detect_ns
+        self._root = root
+        self._record = record
+        self._incarnations: dict[tuple[str, str], int] = {}
+        self._sequences: dict[str, int] = {}
+        self._wires: dict[Wire, None] = {}
+        self._truth_is_stale = True
+        self._published_here: dict[str, int] = {}  # of this interval, by broker
+        self._delivered_here: dict[str, int] = {}
+
+    # --- what operators, faults and clients do
+
+    def add_broker(self, name: str) -> None:
+        self.nodes[name] = Node(name, Broker(name, self.config, self.catalogue))
+        self.adjacency[name] = {}
+        self._sequences.setdefault(name, 0)
+        self._write(row.KIND_BROKER_UP, name)
+
+    def add_client(self, client: str, broker: str) -> None:
+        self.home[client] = broker
+        self.subscriptions[client] = {}
+        self._sequences[client] = 0
+
+    def node(self, name: str) -> Node:
+        if name not in self.nodes:
+            raise UsageError(f"there is no broker {name}")
+        return self.nodes[name]
+
+    def link_up(self, a: str, b: str, latency_ns: int, loss: float = 0.0) -> None:
+        one, other = self.node(a), self.node(b)
+        if b in self.adjacency[a]:
+            raise UsageError(f"{a} and {b} are linked already")
+        if not one.alive or not other.alive:
+            raise UsageError(f"{a}-{b} cannot be linked: one of them is down")
+        if b in self.component(a):
+            raise UsageError(f"a link {a}-{b} would close a loop")
+        self.adjacency[a][b] = self.adjacency[b][a] = latency_ns
+        self._truth_is_stale = True
+        pair = (a, b) if a < b else (b, a)
+        self._incarnations[pair] = incarnation = self._incarnations.get(pair, 0) + 1
+        self._write(row.KIND_LINK_UP, a, b)
+        for node, neighbour in ((one, other), (other, one)):
+            if neighbour.name in node.wires:
+                self._tell_link_down(node, neighbour.name, node.wires[neighbour.name])
+        for node, neighbour in ((one, other), (other, one)):
+            wire = Wire(node, neighbour, latency_ns, loss)
+            node.wires[neighbour.name] = wire
+            self._wires[wire] = None
+        for node, neighbour in ((one, other), (other, one)):
+            self._input(node, LinkUp(neighbour.name, incarnation))
+        self._assign_parents()
+
+    def link_down(self, a: str, b: str) -> None:
+        one, other = self.node(a), self.node(b)
+        if b not in self.adjacency[a]:
+            raise UsageError(f"{a} and {b} are not linked")
+        del self.adjacency[a][b], self.adjacency[b][a]
+        self._truth_is_stale = True
+        self._write(row.KIND_LINK_DOWN, a, b)
+        for node, neighbour in ((one, other), (other, one)):
+            wire = node.wires[neighbour.name]
+            wire.alive = False
+            if not node.alive:
+                continue
+            low, high = self._detect_ns
+            if high:
+                tell = partial(self._tell_link_down, node, neighbour.name, wire)
+                self.agenda.put(self.now_ns + self._dice.randint(low, high), tell)
+            else:
+                self._tell_link_down(node, neighbour.name, wire)
+        self._assign_parents()
+
+    def crash(self, name: str) -> None:
+        """The broker is gone with all it knew; its clients wait for it."""
+        node = self.node(name)
+        if not node.alive:
+            raise UsageError(f"{name} is down already")
+        node.alive = False
+        node.timers.clear()
+        self._write(row.KIND_BROKER_DOWN, name)
+        for neighbour in list(self.adjacency[name]):
+            self.link_down(name, neighbour)
+
+    def restart(self, name: str) -> None:
+        """The broker is back, knowing nothing and linked to nobody; its clients subscribe again."""
+        node = self.node(name)
+        if node.alive:
+            raise UsageError(f"{name} is up already")
+        node.start(Broker(name, self.config, self.catalogue))
+        self._write(row.KIND_BROKER_UP, name)
+        for client, home in self.home.items():
+            if home == name:
+                for filter, confirm in self.subscriptions[client].items():
+                    self._input(node, ClientSubscribed(client, filter, confirm))
+        self._truth_is_stale = True
+
+    def subscribe(self, client: str, filter: str, confirm: bool = False) -> None:
+        node = self.node(self.home[client])
+        filter = parse_filter(filter).text
+        self.subscriptions[client][filter] = confirm
+        self._append(
+            (self.now_ns, row.KIND_SUBSCRIBE, node.name, None, client, None, filter, None, None, None, None, None)
+        )
+        self._truth_is_stale = True
+        if node.alive:
+            self._input(node, ClientSubscribed(client, filter, confirm))
+
+    def unsubscribe(self, client: str, filter: str) -> None:
+        node = self.node(self.home[client])
+        filter = parse_filter(filter).text
+        self.subscriptions[client].pop(filter, None)
+        self._append(
+            (self.now_ns, row.KIND_UNSUBSCRIBE, node.name, None, client, None, filter, None, None, None, None, None)
+        )
+        self._truth_is_stale = True
+        if self.ledger is not None:
+            self.ledger.cancelled(client, filter)
+        if node.alive:
+            self._input(node, ClientUnsubscribed(client, filter))
+
+    def publish(self, client: str, attributes: Mapping[str, Value]) -> None:
+        """What a client of a broker that is down publishes is not published: nobody took it."""
+        node = self.nodes[self.home[client]]
+        if not node.alive:
+            return
+        self._sequences[client] = sequence = self._sequences[client] + 1
+        event = Event(client, sequence, attributes)
+        self.published += 1
+        if self._summed:
+            self._published_here[node.name] = self._published_here.get(node.name, 0) + 1
+        else:
+            text = encode_json(attributes).decode()
+            self._append(
+                (self.now_ns, row.KIND_PUBLISH, node.name, None, client, event.name, None, None, None, None, None, text)
+            )
+        if self.ledger is not None:
+            self.ledger.published(event)
+        size = FRAME_BYTES + SEED_BYTES + len(encode(event))
+        given = ClientPublished(event)
+        effects = node.handle(self.now_ns, given)
+        if self._record is not None:
+            self._record(node.name, self.now_ns, given, effects)
+        self._carry_out(node, effects, size)
+
+    # --- time
+
+    def advance(self, until_ns: int) -> None:
+        """Let happen all that is due up to and including that time."""
+        agenda = self.agenda
+        lane, heap = agenda.lane, agenda.heap
+        while True:
+            if lane and (not heap or lane[0] < heap[0]):
+                if lane[0][0] > until_ns:
+                    break
+                entry = lane.popleft()
+            elif heap and heap[0][0] <= until_ns:
+                entry = agenda.pop()
+            else:
+                break
+            self._happen(entry)
+        self.now_ns = until_ns
+
+    def step(self) -> bool:
+        """Let the next thing happen; false if there is none."""
+        if not len(self.agenda):
+            return False
+        self._happen(self.agenda.pop())
+        return True
+
+    def _happen(self, entry: tuple[int, int, Any, Any, int]) -> None:
+        now_ns, _, what, message, size = entry
+        self.now_ns = now_ns
+        if type(what) is not Wire:
+            what()
+            return
+        if type(message) is not Event:
+            self._control_arrived(what, message, size)
+            return
+        if not what.alive:
+            self._drop(what, message, size)
+            return
+        node = what.target
+        given = Received(what.source.name, message)
+        effects = node.handle(now_ns, given)
+        if self._truth_is_stale:
+            self._find_truth()
+        if self.catalogue.match(message) & what.beyond:
+            cause = row.CAUSE_CLIENT
+            what.events_client += 1
+            what.bytes_client += size
+        else:
+            cause = row.CAUSE_RECONFIGURATION
+            what.events_misrouted += 1
+            what.bytes_misrouted += size
+        if self._full:
+            self._append(
+                (
+                    now_ns,
+                    row.KIND_HOP,
+                    what.source.name,
+                    node.name,
+                    None,
+                    message.name,
+                    None,
+                    row.MESSAGE_EVENT,
+                    cause,
+                    None,
+                    size,
+                    None,
+                )
+            )
+        if self._record is not None:
+            self._record(node.name, now_ns, given, effects)
+        if effects:
+            self._carry_out(node, effects, size)
+
+    def _control_arrived(self, wire: Wire, message: Control, size: int) -> None:
+        self.control_under_way -= 1
+        if not wire.alive:
+            self._drop(wire, message, size)
+            return
+        self.control_hops += 1
+        self.last_control_ns = self.now_ns
+        self._append(self._control_row(row.KIND_HOP, wire, message, size))
+        self._input(wire.target, Received(wire.source.name, message))
+
+    # --- effects
+
+    def _input(self, node: Node, given: Input) -> None:
+        effects = node.handle(self.now_ns, given)
+        if self._record is not None:
+            self._record(node.name, self.now_ns, given, effects)
+        self._carry_out(node, effects, 0)
+
+    def _carry_out(self, node: Node, effects: list[Effect], size: int) -> None:
+        for effect in effects:
+            match effect:
+                case Forward():
+                    for neighbour in effect.neighbours:
+                        self._transmit(node.wires[neighbour], effect.event, size)
+                    for client in effect.clients:
+                        self._deliver(node, client, effect.event)
+                case Send():
+                    self.control_under_way += 1
+                    wire = node.wires[effect.neighbour]
+                    self._transmit(wire, effect.message, FRAME_BYTES + len(encode(effect.message)))
+                case SetTimer():
+                    due = partial(self._fire, node, effect.name)
+                    self.agenda.put(self.now_ns + effect.after_ns, due)
+                    node.timers[effect.name] = self.agenda.serial
+                    due.keywords["serial"] = self.agenda.serial
+                case CancelTimer():
+                    node.timers.pop(effect.name, None)
+                case TellInForce():
+                    self._in_force(node, effect)
+                case Refuse():
+                    self.refused.append(f"{effect.client}: {effect.reason}")
+                case PeerMisbehaved():
+                    self.misbehaved.append(f"{node.name} of {effect.neighbour}: {effect.reason}")
+                case _:
+                    assert_never(effect)
+
+    def _transmit(self, wire: Wire, message: Message, size: int) -> None:
+        if wire.loss and type(message) is Event and self._dice.random() < wire.loss:
+            self._drop(wire, message, size)
+            return
+        now_ns = self.now_ns
+        start_ns = wire.busy_until_ns if wire.busy_until_ns > now_ns else now_ns
+        wire.busy_until_ns = done_ns = start_ns + int(size * self._ns_per_byte)
+        arrival_ns = done_ns + wire.latency_ns
+        agenda = self.agenda
+        lane = agenda.lane
+        if not lane or lane[-1][0] <= arrival_ns:
+            agenda.serial += 1
+            lane.append((arrival_ns, agenda.serial, wire, message, size))
+        else:
+            agenda.put(arrival_ns, wire, message, size)
+
+    def _deliver(self, node: Node, client: str, event: Event) -> None:
+        self.delivered += 1
+        if self._summed:
+            self._delivered_here[node.name] = self._delivered_here.get(node.name, 0) + 1
+            return
+        self._append(
+            (self.now_ns, row.KIND_DELIVER, node.name, None, client, event.name, None, None, None, None, None, None)
+        )
+        if self.ledger is not None:
+            self.ledger.delivered(client, event)
+
+    def _fire(self, node: Node, name: str, *, serial: int) -> None:
+        if node.timers.get(name) == serial:
+            del node.timers[name]
+            self._input(node, TimerFired(name))
+
+    def _tell_link_down(self, node: Node, neighbour: str, wire: Wire) -> None:
+        """Once: the node may have crashed, or been told because the link is up again."""
+        if node.wires.get(neighbour) is wire:
+            del node.wires[neighbour]
+            self._input(node, LinkDown(neighbour))
+
+    def _in_force(self, node: Node, effect: TellInForce) -> None:
+        client, filter = effect.client, effect.filter
+        self._append(
+            (self.now_ns, row.KIND_IN_FORCE, node.name, None, client, None, filter, None, None, None, None, None)
+        )
+        if self.ledger is not None:
+            self.ledger.in_force(client, filter)
+        for listener in self.told_in_force:
+            listener(node.name, client, filter)
+
+    # --- what only the world knows
+
+    def component(self, name: str) -> dict[str, None]:
+        """The brokers that the tree, as it is, connects with this one."""
+        found = {name: None}
+        queue = [name]
+        for broker in queue:
+            for neighbour in self.adjacency[broker]:
+                if neighbour not in found:
+                    found[neighbour] = None
+                    queue.append(neighbour)
+        return found
+
+    def _find_truth(self) -> None:
+        local = {name: node.core.table.local if node.alive else 0 for name, node in self.nodes.items()}
+        beyond = beyond_each_wire(self.adjacency, local)
+        for wire in self._wires:
+            if wire.alive:
+                wire.beyond = beyond[wire.source.name, wire.target.name]
+        self._truth_is_stale = False
+
+    def _assign_parents(self) -> None:
+        if self.config.forwarding != "hierarchical":
+            return
+        for name, parent in parents(self.adjacency, self._root or next(iter(self.nodes))).items():
+            node = self.nodes[name]
+            if node.alive and node.parent != parent:
+                node.parent = parent
+                self._input(node, ParentAssigned(parent))
+
+    # --- the trace
+
+    def _write(self, kind: str, broker: str, peer: str | None = None) -> None:
+        self._append((self.now_ns, kind, broker, peer, None, None, None, None, None, None, None, None))
+
+    def _drop(self, wire: Wire, message: Message, size: int) -> None:
+        self.dropped += 1
+        if type(message) is not Event:
+            self._append(self._control_row(row.KIND_DROP, wire, message, size))
+        elif not self._summed:
+            ends = (wire.source.name, wire.target.name)
+            what = (None, message.name, None, row.MESSAGE_EVENT, row.CAUSE_CLIENT, None, size, None)
+            self._append((self.now_ns, row.KIND_DROP, *ends, *what))
+
+    def _control_row(self, kind: str, wire: Wire, message: Message, size: int) -> Any:
+        ends = (wire.source.name, wire.target.name)
+        if type(message) is Subscribe or type(message) is Unsubscribe:
+            what = row.MESSAGE_SUBSCRIBE if type(message) is Subscribe else row.MESSAGE_UNSUBSCRIBE
+            change = message.reconfiguration
+            cause = row.CAUSE_RECONFIGURATION if change else row.CAUSE_CLIENT
+            filters = message.filters
+            carried = None if len(filters) == 1 else f'{{"filters":{len(filters)}}}'
+            first = filters[0] if len(filters) == 1 else None
+            return (self.now_ns, kind, *ends, None, None, first, what, cause, change or None, size, carried)
+        what = type(message).__name__.lower()
+        return (self.now_ns, kind, *ends, None, None, message.filter, what, row.CAUSE_CLIENT, None, size, None)  # type: ignore[union-attr]
+
+    def write_sums(self, begin_ns: int) -> None:
+        """The rows of a counted trace for the interval that began then; the world has just come to its end."""
+        ended = []
+        for wire in self._wires:
+            if wire.events_client or wire.events_misrouted:
+                self._write_sum(wire, begin_ns, row.CAUSE_CLIENT, wire.events_client, wire.bytes_client)
+                self._write_sum(wire, begin_ns, row.CAUSE_RECONFIGURATION, wire.events_misrouted, wire.bytes_misrouted)
+                self.event_hops += wire.events_client + wire.events_misrouted
+                self.misrouted_hops += wire.events_misrouted
+                wire.events_client = wire.events_misrouted = wire.bytes_client = wire.bytes_misrouted = 0
+            if not wire.alive:
+                ended.append(wire)
+        for wire in ended:
+            del self._wires[wire]
+        for kind, counts in ((row.KIND_PUBLISH, self._published_here), (row.KIND_DELIVER, self._delivered_here)):
+            for broker, count in counts.items():
+                what = (broker, None, None, None, None, None, None, None, None, f'{{"count":{count}}}')
+                self._append((begin_ns, kind, *what))
+            counts.clear()
+
+    def _write_sum(self, wire: Wire, begin_ns: int, cause: str, count: int, size: int) -> None:
+        if count and not self._full:
+            ends = (wire.source.name, wire.target.name)
+            what = (None, None, None, row.MESSAGE_EVENT, cause, None, size, f'{{"count":{count}}}')
+            self._append((begin_ns, row.KIND_HOP, *ends, *what))
