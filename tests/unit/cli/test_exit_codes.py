@@ -1,0 +1,87 @@
+"""How the command line ends."""
+
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+
+import pytest
+
+from unit.cli.conftest import Regraft
+
+COMMANDS = ["match", "covers", "bench"]
+
+Start = Callable[..., subprocess.Popen[bytes]]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "stdin", "complaint"),
+    [
+        ([], b"", b"Missing command"),
+        (["mach"], b"", b"Did you mean 'match'?"),
+        (["match"], b"", b"Missing argument 'FILTER'"),
+        (["match", "--fast", "a = 1"], b"", b"No such option: --fast"),
+        (["match", "price >"], b"", b"position"),
+        (["match", "price > 'high' AND price < 3"], b"", b"position"),
+        (["covers", "a = 1", "a ="], b"", b"position"),
+        (["bench", "everything"], b"", b"'everything' is not one of"),
+        (["match", "a = 1"], b'{"a": 1}\n\n{"a": 1\n', b"line 3: not a JSON object"),
+        (["match", "a = 1"], b'{"a": "\xff"}\n', b"line 1: not a JSON object"),
+        (["match", "a = 1"], b"[1]\n", b"line 1: not an event"),
+        (["match", "a = 1"], b'{"a": [1]}\n', b"attribute 'a'"),
+        (["match", "a = 1"], b'{"a": 9223372036854775808}\n', b"does not fit in 64 bits"),
+        (["match", "a = 1"], b"[" * 100_000 + b"\n", b"nested too deeply"),
+    ],
+)
+def test_a_mistake_gives_one_line_and_exit_code_2(
+    regraft: Regraft, arguments: list[str], stdin: bytes, complaint: bytes
+) -> None:
+    ended = regraft(*arguments, stdin=stdin)
+    assert ended.returncode == 2
+    assert ended.stderr.startswith(b"regraft: ")
+    assert ended.stderr.count(b"\n") == 1
+    assert complaint in ended.stderr
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_shows_an_example_and_takes_json(regraft: Regraft, command: str) -> None:
+    shown = regraft(command, "--help")
+    assert shown.returncode == 0
+    assert f"regraft {command} " in shown.stdout.decode().split("Example:\n")[1]
+    assert b"--json" in shown.stdout
+
+
+def test_every_command_is_listed(regraft: Regraft) -> None:
+    listed = regraft("--help").stdout.decode().split("Commands:\n")[1]
+    assert [line.split()[0] for line in listed.splitlines()] == COMMANDS
+
+
+def test_help_does_not_wait_for_what_it_does_not_need() -> None:
+    program = "import sys, regraft.cli; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
+    assert not {"pyspark", "pyarrow", "pandas", "numpy", "sqlglot", "matplotlib", "rich"}.intersection(loaded)
+
+
+def test_a_reader_that_has_gone_is_no_error(start_regraft: Start) -> None:
+    with start_regraft("match", "a = 1") as process:
+        assert process.stdin
+        assert process.stdout
+        assert process.stderr
+        process.stdout.close()
+        process.stdin.write(b'{"a": 1}\n')
+        process.stdin.close()
+        assert process.stderr.read() == b""
+        assert process.wait() == 141
+
+
+def test_an_interrupt_ends_quietly_with_130(start_regraft: Start) -> None:
+    with start_regraft("match", "a = 1") as process:
+        assert process.stdin
+        assert process.stdout
+        assert process.stderr
+        process.stdin.write(b'{"a": 1}\n' * 2_000)
+        process.stdin.flush()
+        assert process.stdout.readline() == b'{"a": 1}\n', "it is at work"
+        process.send_signal(signal.SIGINT)
+        assert process.stderr.read() == b""
+        assert process.wait() == 130
