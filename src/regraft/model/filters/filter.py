@@ -1,0 +1,92 @@
+"""A filter: a text that says which events a subscriber wants, made ready to be asked."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import NoReturn
+
+from regraft.errors import FilterError
+from regraft.model.events import Value
+from regraft.model.filters.compiled import compile_normal
+from regraft.model.filters.condition import GrowsTooLarge, Membership, normal_form, parenthesis_depth, render, tests
+from regraft.model.filters.lexing import Refused
+from regraft.model.filters.normal import Budget, Normal, explain, normal_covers
+from regraft.model.filters.parse import parse_condition
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How large a filter may be. A filter comes from a stranger, and its cost is everybody's."""
+
+    text_length: int = 65_536
+    """Characters, of the text as given and of the canonical one."""
+    depth: int = 20
+    """How deep parentheses and NOT may be nested."""
+    terms: int = 1_024
+    """Tests, each literal of an IN counted as one."""
+    conjunctions: int = 64
+    """Conjunctions in any part of the normal form."""
+
+
+class Filter:
+    """A condition on events. Two filters are equal if their canonical texts are.
+
+    `matches(attributes)` tells whether the condition is TRUE for these attributes, as Spark's WHERE would; it is a
+    function made for this filter and kept in a slot, so that asking costs one call.
+    """
+
+    __slots__ = ("conjunctions", "matches", "text")
+
+    text: str
+    """The canonical text; parsed again it gives an equal filter."""
+    conjunctions: Normal
+    """The normal form: the filter is satisfied if one of these is; see `normal.py`."""
+    matches: Callable[[Mapping[str, Value]], bool]
+
+    def __init__(self, text: str, conjunctions: Normal) -> None:
+        """For `parse` and for pickle: the two must say the same."""
+        self.text = text
+        self.conjunctions = conjunctions
+        self.matches = compile_normal(conjunctions)
+
+    @classmethod
+    def parse(cls, text: str, limits: Limits | None = None) -> "Filter":
+        """The filter that a text describes; `FilterError` with position and reason if it is none."""
+        limits = limits or Limits()
+
+        def refuse(position: int, reason: str) -> NoReturn:
+            raise FilterError(text, position, reason) from None
+
+        if len(text) > limits.text_length:
+            refuse(limits.text_length, f"the filter is longer than {limits.text_length} characters")
+        try:
+            condition = parse_condition(text, limits.depth)
+            if sum(len(t.literals) if isinstance(t, Membership) else 1 for t in tests(condition)) > limits.terms:
+                refuse(0, f"the filter has more than {limits.terms} terms")
+            conjunctions = normal_form(condition, Budget(limits.conjunctions))
+        except (Refused, GrowsTooLarge) as error:
+            refuse(error.position, error.reason)
+        canonical = render(condition)
+        if len(canonical) > limits.text_length or parenthesis_depth(condition) > limits.depth:
+            refuse(0, f"with NOT and BETWEEN resolved the filter is longer or nested deeper than {limits}")
+        return cls(canonical, conjunctions)
+
+    def explain(self) -> str:
+        """The normal form, for people."""
+        return explain(self.conjunctions)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Filter) and self.text == other.text
+
+    def __hash__(self) -> int:
+        return hash(self.text)
+
+    def __repr__(self) -> str:
+        return f"Filter({self.text!r})"
+
+    def __reduce__(self) -> tuple[type["Filter"], tuple[str, Normal]]:
+        return Filter, (self.text, self.conjunctions)
+
+
+def covers(f: Filter, g: Filter) -> bool:
+    """Whether every event that satisfies `g` satisfies `f`. Never wrongly yes; see `normal.normal_covers`."""
+    return f is g or f.text == g.text or normal_covers(f.conjunctions, g.conjunctions)
