@@ -5,12 +5,14 @@ algebra that the index and `covers` build on. The language itself is described i
 """
 
 from regraft.model.filters.compiled import compile_conjunction, compile_constraint
+from regraft.model.filters.constraint import ANYTHING, EVERY_STRING, Constraint, includes, is_single
 from regraft.model.filters.filter import Filter, Limits, covers
-from regraft.model.filters.like import compile_pattern, contained_text
-from regraft.model.filters.normal import ANYTHING, Conjunction, Constraint, Normal, includes, is_single
+from regraft.model.filters.like import compile_pattern, contained_text, escaped
+from regraft.model.filters.normal import Conjunction, Normal
 
 __all__ = [
     "ANYTHING",
+    "EVERY_STRING",
     "Conjunction",
     "Constraint",
     "Filter",
@@ -21,6 +23,7 @@ __all__ = [
     "compile_pattern",
     "contained_text",
     "covers",
+    "escaped",
     "includes",
     "is_single",
 ]

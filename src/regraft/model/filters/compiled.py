@@ -11,17 +11,16 @@ from functools import lru_cache
 from typing import TypeVar
 
 from regraft.model.events import Value
-from regraft.model.filters.like import compile_pattern, contained_text
-from regraft.model.filters.normal import (
+from regraft.model.filters.constraint import (
     EVERY_FLOAT,
     EVERY_INTEGER,
     EVERY_STRING,
-    Conjunction,
     Constraint,
-    Normal,
     Strings,
     is_single,
 )
+from regraft.model.filters.like import compile_pattern, contained_text
+from regraft.model.filters.normal import Conjunction, Normal
 
 Matches = Callable[[Mapping[str, Value]], bool]
 Admits = Callable[[Value | None], bool]

@@ -17,11 +17,24 @@ from typing import TypeVar, assert_never
 
 from regraft.model.events import INT64_MAX, INT64_MIN
 from regraft.model.filters import normal
+from regraft.model.filters.constraint import (
+    ANYTHING,
+    EVERY_BOOLEAN,
+    EVERY_FLOAT,
+    EVERY_INTEGER,
+    EVERY_STRING,
+    Constraint,
+    after_prefix,
+    closed_floats,
+    closed_integers,
+    difference,
+    next_float,
+)
 from regraft.model.filters.intervals import complement
 from regraft.model.filters.lexing import render_name
 from regraft.model.filters.like import is_prefix_test, literal_prefix
 from regraft.model.filters.literals import Literal, Number, render_literal
-from regraft.model.filters.normal import EVERY_BOOLEAN, Budget, Constraint, Normal, after_prefix
+from regraft.model.filters.normal import Budget, Normal, TooLargeError
 
 # What a comparison says when its sides are exchanged, and when it is negated.
 MIRRORED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
@@ -181,7 +194,8 @@ def render(condition: Condition) -> str:
             literals = ", ".join(render_literal(literal) for literal in condition.literals)
             return f"{render_name(condition.attribute)} {_not(condition.negated)}IN ({literals})"
         case Likeness():
-            return f"{render_name(condition.attribute)} {_not(condition.negated)}LIKE {render_literal(condition.pattern)}"
+            pattern = render_literal(condition.pattern)
+            return f"{render_name(condition.attribute)} {_not(condition.negated)}LIKE {pattern}"
         case Truth(values=(True,)):
             return render_name(condition.attribute)
         case Truth(values=(False,)):
@@ -216,7 +230,7 @@ def _not(negated: bool) -> str:
 # -------------------------------------------------------------------------------------------------------- normal form
 
 
-class GrowsTooLarge(Exception):
+class GrowsTooLargeError(Exception):
     """The normal form passes a limit at a test; `position` is that test's place in the text."""
 
     def __init__(self, position: int, reason: str) -> None:
@@ -226,7 +240,7 @@ class GrowsTooLarge(Exception):
 
 
 def normal_form(condition: Condition, budget: Budget) -> Normal:
-    """The normal form, or `GrowsTooLarge`."""
+    """The normal form, or `GrowsTooLargeError`."""
     classes: dict[str, str | None] = {}
     for test in tests(condition):
         classes[test.attribute] = classes.get(test.attribute) or class_of_test(test)
@@ -240,8 +254,8 @@ def _normal_form(condition: Condition, classes: dict[str, str | None], budget: B
     parts = [_normal_form(part, classes, budget) for part in condition.parts]
     try:
         return combine(parts, budget)
-    except normal.TooLarge as error:
-        raise GrowsTooLarge(min(test.position for test in tests(condition)), str(error)) from None
+    except TooLargeError as error:
+        raise GrowsTooLargeError(min(test.position for test in tests(condition)), str(error)) from None
 
 
 def constraint(test: Test, type_class: str | None) -> Constraint:
@@ -257,37 +271,36 @@ def constraint(test: Test, type_class: str | None) -> Constraint:
         case Likeness():
             return _like(test.pattern, test.negated)
         case Truth():
-            return replace(normal.NOTHING, booleans=test.values)
+            return Constraint(booleans=test.values)
         case NullTest():
             present = _EVERY[type_class]
-            return present if test.negated else normal.difference(normal.ANYTHING, present)
+            return present if test.negated else difference(ANYTHING, present)
         case _:
             assert_never(test)
 
 
-_NUMBERS = replace(normal.NOTHING, integers=normal.EVERY_INTEGER, floats=normal.EVERY_FLOAT, nan=True)
-_STRINGS = replace(normal.NOTHING, strings=normal.EVERY_STRING)
+_NUMBERS = Constraint(integers=EVERY_INTEGER, floats=EVERY_FLOAT, nan=True)
+_STRINGS = Constraint(strings=EVERY_STRING)
 _EVERY: dict[str | None, Constraint] = {
-    None: replace(normal.ANYTHING, null=False),
+    None: replace(ANYTHING, null=False),
     NUMBER: _NUMBERS,
     STRING: _STRINGS,
-    BOOLEAN: replace(normal.NOTHING, booleans=EVERY_BOOLEAN),
+    BOOLEAN: Constraint(booleans=EVERY_BOOLEAN),
 }
 
 
 def _member(test: Membership) -> Constraint:
-    constraints = normal.united([_compared("=", literal) for literal in test.literals])
-    assert len(constraints) == 1, "a union without patterns is always one constraint"
-    return normal.difference(_EVERY[class_of_literal(test.literals[0])], constraints[0]) if test.negated else constraints[0]
+    (members,) = normal.united([_compared("=", literal) for literal in test.literals])
+    return difference(_EVERY[class_of_literal(test.literals[0])], members) if test.negated else members
 
 
 def _compared(operator: str, literal: Number | str) -> Constraint:
     if isinstance(literal, str):
-        return replace(normal.NOTHING, strings=_span(operator, "", literal, literal + "\0"))
+        return Constraint(strings=_span(operator, "", literal, literal + "\0"))
     double = float(literal) + 0.0
     return Constraint(
-        integers=normal.closed_integers(_span(operator, INT64_MIN, *_integer_cuts(literal))),
-        floats=normal.closed_floats(_span(operator, -math.inf, double, normal.next_float(double))),
+        integers=closed_integers(_span(operator, INT64_MIN, *_integer_cuts(literal))),
+        floats=closed_floats(_span(operator, -math.inf, double, next_float(double))),
         nan=operator in (">", ">=", "<>"),
     )
 
@@ -341,7 +354,5 @@ def _like(pattern: str, negated: bool) -> Constraint:
     prefix = literal_prefix(pattern)
     within = ((prefix, after_prefix(prefix)),)
     if is_prefix_test(pattern):
-        return replace(normal.NOTHING, strings=complement(within, "") if negated else within)
-    return replace(
-        normal.NOTHING, strings=normal.EVERY_STRING if negated else within, patterns=((pattern, negated),)
-    )
+        return Constraint(strings=complement(within, "") if negated else within)
+    return replace(normal.NOTHING, strings=EVERY_STRING if negated else within, patterns=((pattern, negated),))

@@ -7,10 +7,18 @@ from typing import NoReturn
 from regraft.errors import FilterError
 from regraft.model.events import Value
 from regraft.model.filters.compiled import compile_normal
-from regraft.model.filters.condition import GrowsTooLarge, Membership, normal_form, parenthesis_depth, render, tests
-from regraft.model.filters.lexing import Refused
-from regraft.model.filters.normal import Budget, Normal, explain, normal_covers
+from regraft.model.filters.condition import (
+    GrowsTooLargeError,
+    Membership,
+    normal_form,
+    parenthesis_depth,
+    render,
+    tests,
+)
+from regraft.model.filters.lexing import RefusedError
+from regraft.model.filters.normal import Budget, Normal, normal_covers
 from regraft.model.filters.parse import parse_condition
+from regraft.model.filters.words import explain
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +71,7 @@ class Filter:
             if sum(len(t.literals) if isinstance(t, Membership) else 1 for t in tests(condition)) > limits.terms:
                 refuse(0, f"the filter has more than {limits.terms} terms")
             conjunctions = normal_form(condition, Budget(limits.conjunctions))
-        except (Refused, GrowsTooLarge) as error:
+        except (RefusedError, GrowsTooLargeError) as error:
             refuse(error.position, error.reason)
         canonical = render(condition)
         if len(canonical) > limits.text_length or parenthesis_depth(condition) > limits.depth:

@@ -14,9 +14,9 @@ from typing import TypeVar
 T = TypeVar("T", int, float, str)
 
 
-def intersect(left: tuple[tuple[T, T | None], ...], right: tuple[tuple[T, T | None], ...]) -> tuple[
-    tuple[T, T | None], ...
-]:
+def intersect(
+    left: tuple[tuple[T, T | None], ...], right: tuple[tuple[T, T | None], ...]
+) -> tuple[tuple[T, T | None], ...]:
     """The values that are in both."""
     out: list[tuple[T, T | None]] = []
     i = j = 0
@@ -34,19 +34,23 @@ def intersect(left: tuple[tuple[T, T | None], ...], right: tuple[tuple[T, T | No
     return tuple(out)
 
 
-def unite(left: tuple[tuple[T, T | None], ...], right: tuple[tuple[T, T | None], ...]) -> tuple[
-    tuple[T, T | None], ...
-]:
+def unite(
+    left: tuple[tuple[T, T | None], ...], right: tuple[tuple[T, T | None], ...]
+) -> tuple[tuple[T, T | None], ...]:
     """The values that are in either."""
     if not left or not right:
         return left or right
+    spans: list[tuple[T, T | None]] = [*left, *right]
+    spans.sort(key=_low)
     out: list[tuple[T, T | None]] = []
-    for low, high in sorted((*left, *right), key=_low):
-        if out and (out[-1][1] is None or low <= out[-1][1]):
-            previous_low, previous_high = out[-1]
-            out[-1] = (previous_low, high if _earlier(previous_high, high) else previous_high)
+    start, end = spans[0]
+    for low, high in spans:
+        if end is None or low <= end:
+            end = high if _earlier(end, high) else end
         else:
-            out.append((low, high))
+            out.append((start, end))
+            start, end = low, high
+    out.append((start, end))
     return tuple(out)
 
 
@@ -63,16 +67,12 @@ def complement(spans: tuple[tuple[T, T | None], ...], first: T) -> tuple[tuple[T
     return tuple(out)
 
 
-def opened(
-    spans: tuple[tuple[T, T], ...], last: T, after: Callable[[T], T]
-) -> tuple[tuple[T, T | None], ...]:
+def opened(spans: tuple[tuple[T, T], ...], last: T, after: Callable[[T], T]) -> tuple[tuple[T, T | None], ...]:
     """Closed intervals as half-open ones; `last` is the greatest value of the type, `after` gives the next one."""
     return tuple((low, None if high == last else after(high)) for low, high in spans)
 
 
-def closed(
-    spans: tuple[tuple[T, T | None], ...], last: T, before: Callable[[T], T]
-) -> tuple[tuple[T, T], ...]:
+def closed(spans: tuple[tuple[T, T | None], ...], last: T, before: Callable[[T], T]) -> tuple[tuple[T, T], ...]:
     """Half-open intervals as closed ones; `before` gives the value just below."""
     return tuple((low, last if high is None else before(high)) for low, high in spans)
 

@@ -3,9 +3,9 @@
 sqlglot's Spark dialect cuts the text into tokens and later puts these together by the rules of precedence. In between
 stands this module. It lets pass only what the language has, so that whatever else Spark's SQL can say (functions,
 casts, subqueries, comments, a second statement) is refused where it stands, with its position. And it puts each name
-and literal aside as an `Operand` and hands the parser a number in its stead. That has two uses: the tree that comes back
-tells from the number where in the text an operand stood, and neither what a name means to sqlglot (`text`, `date` and
-`timestamp` are types to it) nor how it reads an escape in a string can get between the text and Spark's own reading.
+and literal aside as an `Operand` and hands the parser a number in its stead. That has two uses: the tree that comes
+back tells from the number where in the text an operand stood, and neither what a name means to sqlglot (`text`, `date`
+and `timestamp` are types to it) nor how it reads an escape in a string can get between the text and Spark's reading.
 """
 
 import re
@@ -14,7 +14,7 @@ from functools import lru_cache
 
 import sqlglot
 from sqlglot.errors import TokenError
-from sqlglot.tokens import Token, TokenType
+from sqlglot.tokenizer_core import Token, TokenType
 
 from regraft.model.filters.literals import quoted_name
 
@@ -44,9 +44,7 @@ _SYMBOLS = {
 _CONSTANTS = ("TRUE", "FALSE", "NULL")
 
 # Words that Spark, or sqlglot's tokenizer, does not take as the name of a column unless they are quoted.
-RESERVED = frozenset(
-    []
-)
+RESERVED: frozenset[str] = frozenset([])
 
 _BARE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SPACE = re.compile(r"[ \t\r\n]*")
@@ -66,7 +64,7 @@ _REASONS = {
 }
 
 
-class Refused(Exception):
+class RefusedError(Exception):
     """Something that a filter must not hold, and where; `Filter.parse` makes a `FilterError` of it."""
 
     def __init__(self, position: int, reason: str) -> None:
@@ -106,7 +104,7 @@ def scan(text: str) -> tuple[list[Token], list[Operand]]:
             tokens.append(Token(token_type or TokenType.NULL, spelling, col=start))
             continue
         if kind == "name" and text[end:].lstrip()[:1] == "(":
-            raise Refused(start, f"functions are not part of the filter language; {spelling} is followed by (")
+            raise RefusedError(start, f"functions are not part of the filter language; {spelling} is followed by (")
         token_type = {"name": TokenType.VAR, "string": TokenType.STRING}.get(kind, TokenType.NUMBER)
         tokens.append(Token(token_type, str(len(operands)), col=start))
         operands.append(Operand(kind, spelling, start))
@@ -119,7 +117,7 @@ def _spark_tokens(text: str) -> list[Token]:
         return DIALECT.tokenize(text)
     except TokenError as error:
         place = re.search(r"from \d+:(\d+)", str(error))
-        raise Refused(int(place[1]) if place else 0, "what begins here has no end") from None
+        raise RefusedError(int(place[1]) if place else 0, "what begins here has no end") from None
 
 
 def _check_gap(text: str, start: int, end: int) -> None:
@@ -127,7 +125,9 @@ def _check_gap(text: str, start: int, end: int) -> None:
     space = _SPACE.match(text, start, end)
     stop = start if space is None else space.end()
     if stop < end:
-        raise Refused(stop, f"{text[stop:end].split()[0]!r} is not part of the filter language; it has no comments")
+        raise RefusedError(
+            stop, f"{text[stop:end].split()[0]!r} is not part of the filter language; it has no comments"
+        )
 
 
 def _continues(tokens: list[Token], last: Operand, start: int, spelling: str) -> bool:
@@ -135,15 +135,13 @@ def _continues(tokens: list[Token], last: Operand, start: int, spelling: str) ->
         return False
     if last.position + len(last.spelling) == start and last.spelling[0] == spelling[0]:
         return True
-    raise Refused(start, "two strings stand in a row")
+    raise RefusedError(start, "two strings stand in a row")
 
 
 def _is_null_of_a_test(tokens: list[Token], spelling: str) -> bool:
     """IS [NOT] NULL is grammar; any other NULL is a literal."""
     types = [token.token_type for token in tokens[-2:]]
-    return spelling.upper() == "NULL" and (
-        types[-1:] == [TokenType.IS] or types == [TokenType.IS, TokenType.NOT]
-    )
+    return spelling.upper() == "NULL" and (types[-1:] == [TokenType.IS] or types == [TokenType.IS, TokenType.NOT])
 
 
 def _kind(token: Token, spelling: str, start: int) -> str:
@@ -155,18 +153,22 @@ def _kind(token: Token, spelling: str, start: int) -> str:
             return "number"
         case TokenType.IDENTIFIER:
             if spelling == "``":
-                raise Refused(start, "a name must not be empty")
+                raise RefusedError(start, "a name must not be empty")
             return "name"
     if spelling.upper() in _CONSTANTS:
         return "constant"
     if _BARE_NAME.fullmatch(spelling):
         if spelling.upper() in RESERVED:
-            raise Refused(start, f"{spelling} is a word of SQL; if it is an attribute write {quoted_name(spelling)}")
+            raise RefusedError(
+                start, f"{spelling} is a word of SQL; if it is an attribute write {quoted_name(spelling)}"
+            )
         return "name"
     reason = _REASONS.get(spelling, "")
     if not reason and spelling[0].isalnum():
         reason = f"if it is an attribute write {quoted_name(spelling)}"
-    raise Refused(start, f"{spelling} is not part of the filter language" if not reason else f"{spelling}: {reason}")
+    raise RefusedError(
+        start, f"{spelling} is not part of the filter language" if not reason else f"{spelling}: {reason}"
+    )
 
 
 @lru_cache(maxsize=65_536)

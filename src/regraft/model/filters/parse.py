@@ -9,14 +9,14 @@ is a column of one type and no such column exists.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 from sqlglot import exp
 from sqlglot.errors import ParseError
-from sqlglot.tokens import Token, TokenType
+from sqlglot.tokenizer_core import Token, TokenType
 
 from regraft.model.filters.condition import (
     BOOLEAN,
-    EVERY_BOOLEAN,
     FALSE,
     MIRRORED,
     NEGATED,
@@ -32,7 +32,8 @@ from regraft.model.filters.condition import (
     conjoin,
     disjoin,
 )
-from regraft.model.filters.lexing import DIALECT, Operand, Refused, scan
+from regraft.model.filters.constraint import EVERY_BOOLEAN
+from regraft.model.filters.lexing import DIALECT, Operand, RefusedError, scan
 from regraft.model.filters.like import ESCAPE, literal_text, read_pattern
 from regraft.model.filters.literals import Literal, Number, check_digits, read_name, read_number, read_string
 
@@ -63,10 +64,10 @@ class _Constant:
 
 
 def parse_condition(text: str, depth_max: int) -> Condition:
-    """The condition in canonical shape, or `Refused`. Parentheses and NOTs may stand `depth_max` deep."""
+    """The condition in canonical shape, or `RefusedError`. Parentheses and NOTs may stand `depth_max` deep."""
     tokens, operands = scan(text)
     if not tokens:
-        raise Refused(0, "the filter is empty; TRUE selects every event")
+        raise RefusedError(0, "the filter is empty; TRUE selects every event")
     _check_depth(tokens, depth_max)
     _check_commas(tokens)
     return _Reader(operands).condition(_tree(text, tokens), True)
@@ -79,10 +80,10 @@ def _tree(text: str, tokens: list[Token]) -> exp.Expression:
         where = error.errors[0]
         position, description = where["col"], str(where["description"])
         if "Expecting )" in description:
-            raise Refused(position, "a closing parenthesis is missing behind this") from None
+            raise RefusedError(position, "a closing parenthesis is missing behind this") from None
         reason = "is out of place" if "Unexpected" in description else "lacks something beside it"
         spelling = next((text[t.col :].split()[0] for t in tokens if t.col == position), "this")
-        raise Refused(position, f"{spelling!r} {reason}") from None
+        raise RefusedError(position, f"{spelling!r} {reason}") from None
     assert isinstance(tree, exp.Expression)
     return tree
 
@@ -104,14 +105,14 @@ def _check_depth(tokens: list[Token], depth_max: int) -> None:
             if token.token_type is TokenType.R_PAREN and closing:
                 depth -= closing.pop()
         if depth + nots > depth_max:
-            raise Refused(token.col, f"parentheses and NOT are nested more than {depth_max} deep")
+            raise RefusedError(token.col, f"parentheses and NOT are nested more than {depth_max} deep")
 
 
 def _check_commas(tokens: list[Token]) -> None:
     """sqlglot forgives a comma behind the last literal of a list; Spark does not."""
-    for token, after in zip(tokens, tokens[1:], strict=False):
+    for token, after in pairwise(tokens):
         if token.token_type is TokenType.COMMA and after.token_type is TokenType.R_PAREN:
-            raise Refused(token.col, "nothing follows this comma")
+            raise RefusedError(token.col, "nothing follows this comma")
 
 
 class _Reader:
@@ -145,7 +146,7 @@ class _Reader:
             case exp.Column() | exp.Literal():
                 return self._truth(node, positive)
             case _:
-                raise Refused(self._place(node), "this is not part of the filter language")
+                raise RefusedError(self._place(node), "this is not part of the filter language")
 
     def _truth(self, node: exp.Expression, positive: bool) -> Condition:
         operand = self._operand(node)
@@ -155,7 +156,7 @@ class _Reader:
         if operand.value is None:
             return FALSE
         if not isinstance(operand.value, bool):
-            raise Refused(operand.position, "a literal is no condition; only TRUE, FALSE and NULL are")
+            raise RefusedError(operand.position, "a literal is no condition; only TRUE, FALSE and NULL are")
         return TRUE if operand.value == positive else FALSE
 
     def _comparison(self, node: exp.Expression, positive: bool) -> Condition:
@@ -164,9 +165,9 @@ class _Reader:
         if isinstance(left, _Constant) and isinstance(right, _Name):
             left, right, operator = right, left, MIRRORED[operator]
         if not isinstance(left, _Name):
-            raise Refused(left.position, "a comparison needs an attribute on one side; these are two literals")
+            raise RefusedError(left.position, "a comparison needs an attribute on one side; these are two literals")
         if not isinstance(right, _Constant):
-            raise Refused(right.position, "an attribute is compared with a literal, not with another attribute")
+            raise RefusedError(right.position, "an attribute is compared with a literal, not with another attribute")
         return self._compare(left, operator if positive else NEGATED[operator], right)
 
     def _compare(self, name: _Name, operator: str, constant: _Constant) -> Condition:
@@ -188,7 +189,7 @@ class _Reader:
     def _membership(self, node: exp.In, positive: bool) -> Condition:
         name = self._attribute(node.this, "IN tests an attribute")
         if not node.expressions:
-            raise Refused(name.position, "IN needs a list of literals in parentheses")
+            raise RefusedError(name.position, "IN needs a list of literals in parentheses")
         constants = [self._literal(item, "IN") for item in node.expressions]
         literals: list[Literal] = []
         for constant in constants:
@@ -204,10 +205,10 @@ class _Reader:
         if isinstance(node, exp.Escape):
             escape = self._text(node.expression, "ESCAPE") or ""
             if len(escape) != 1:
-                raise Refused(self._place(node.expression), "ESCAPE needs a single character")
+                raise RefusedError(self._place(node.expression), "ESCAPE needs a single character")
             node = node.this
         if not isinstance(node, exp.Like):
-            raise Refused(self._place(node), "ESCAPE belongs to LIKE")
+            raise RefusedError(self._place(node), "ESCAPE belongs to LIKE")
         if node.args.get("negate"):
             positive = not positive
         name = self._attribute(node.this, "LIKE tests an attribute")
@@ -218,7 +219,7 @@ class _Reader:
         try:
             pattern = read_pattern(text, escape)
         except ValueError as error:
-            raise Refused(self._place(node.expression), str(error)) from None
+            raise RefusedError(self._place(node.expression), str(error)) from None
         whole = literal_text(pattern)
         if whole is not None:
             return Comparison(name.name, "=" if positive else "<>", whole, name.position)
@@ -233,7 +234,7 @@ class _Reader:
         leaf = node.this if negative else node
         source = self._source(leaf)
         if source is None or (negative and source.kind != "number"):
-            raise Refused(self._place(node), "only a name or a literal can be compared")
+            raise RefusedError(self._place(node), "only a name or a literal can be compared")
         position = source.position
         match source.kind:
             case "name":
@@ -246,24 +247,24 @@ class _Reader:
                 return _Constant(read_string(source.spelling), position)
             return _Constant(read_number(source.spelling, negative), position)
         except ValueError as error:
-            raise Refused(position, str(error)) from None
+            raise RefusedError(position, str(error)) from None
 
     def _attribute(self, node: exp.Expression, reason: str) -> _Name:
         operand = self._operand(node)
         if not isinstance(operand, _Name):
-            raise Refused(operand.position, f"{reason}, not a literal")
+            raise RefusedError(operand.position, f"{reason}, not a literal")
         return operand
 
     def _literal(self, node: exp.Expression, operator: str) -> _Constant:
         operand = self._operand(node)
         if isinstance(operand, _Name):
-            raise Refused(operand.position, f"{operator} takes literals, not another attribute")
+            raise RefusedError(operand.position, f"{operator} takes literals, not another attribute")
         return operand
 
     def _text(self, node: exp.Expression, operator: str) -> str | None:
         constant = self._literal(node, operator)
         if constant.value is not None and not isinstance(constant.value, str):
-            raise Refused(constant.position, f"{operator} takes a string")
+            raise RefusedError(constant.position, f"{operator} takes a string")
         return constant.value
 
     def _source(self, node: exp.Expression) -> Operand | None:
@@ -286,7 +287,7 @@ class _Reader:
     def _note_class(self, name: _Name, type_class: str, position: int) -> None:
         known = self._classes.setdefault(name.name, type_class)
         if known != type_class:
-            raise Refused(
+            raise RefusedError(
                 position, f"mixed types: {name.name!r} is used as a {type_class} here and as a {known} before"
             )
 
@@ -311,7 +312,7 @@ def _membership_of(name: _Name, literals: list[Literal], positive: bool, positio
     try:
         check_digits(numbers)
     except ValueError as error:
-        raise Refused(position, str(error)) from None
+        raise RefusedError(position, str(error)) from None
     if any(isinstance(number, float) for number in numbers):
         numbers = [float(number) + 0.0 for number in numbers]
     unique: tuple[Number, ...] | tuple[str, ...] = tuple(sorted(set(numbers))) if numbers else tuple(sorted(set(texts)))
