@@ -355,4 +355,4 @@ def _like(pattern: str, negated: bool) -> Constraint:
     within = ((prefix, after_prefix(prefix)),)
     if is_prefix_test(pattern):
         return Constraint(strings=complement(within, "") if negated else within)
-    return replace(normal.NOTHING, strings=EVERY_STRING if negated else within, patterns=((pattern, negated),))
+    return Constraint(strings=EVERY_STRING if negated else within, patterns=((pattern, negated),))

@@ -40,8 +40,7 @@ def unite(
     """The values that are in either."""
     if not left or not right:
         return left or right
-    spans: list[tuple[T, T | None]] = [*left, *right]
-    spans.sort(key=_low)
+    spans = sorted(left + right, key=_low)
     out: list[tuple[T, T | None]] = []
     start, end = spans[0]
     for low, high in spans:

@@ -44,23 +44,28 @@ _SYMBOLS = {
 _CONSTANTS = ("TRUE", "FALSE", "NULL")
 
 # Words that Spark, or sqlglot's tokenizer, does not take as the name of a column unless they are quoted.
-RESERVED: frozenset[str] = frozenset([])
+RESERVED = frozenset(
+    [
+        *_SYMBOLS,
+        *_CONSTANTS,
+        *("CURRENT_PATH", "SELECT", "VALUES"),
+        *("CALL", "EXECUTE", "EXPLAIN", "FETCH", "OPTIMIZE", "PREPARE", "RENAME", "SHOW", "VACUUM"),
+    ]
+)
 
 _BARE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SPACE = re.compile(r"[ \t\r\n]*")
 
 _REASONS = {
-    ";": "a filter is one condition, not several statements",
-    ".": "a name with a dot must be in backquotes",
-    "+": "arithmetic is not part of the filter language",
-    "*": "arithmetic is not part of the filter language",
-    "/": "arithmetic is not part of the filter language",
-    "%": "arithmetic is not part of the filter language",
-    "::": "casts are not part of the filter language",
-    "!": "write NOT",
-    "==": "write =",
-    "||": "write OR; joining strings is not part of the filter language",
-    "&&": "write AND",
+    ";": "out of place: a filter is one condition, not several statements",
+    ".": "out of place: a name with a dot stands in backquotes, and fields of an attribute cannot be tested",
+    "+": "arithmetic, which is not part of the filter language",
+    "*": "arithmetic, which is not part of the filter language",
+    "/": "arithmetic, which is not part of the filter language",
+    "%": "arithmetic, which is not part of the filter language",
+    "::": "a cast, which is not part of the filter language",
+    "!": "not part of the filter language: write NOT",
+    "==": "not part of the filter language: write =",
 }
 
 
@@ -104,7 +109,7 @@ def scan(text: str) -> tuple[list[Token], list[Operand]]:
             tokens.append(Token(token_type or TokenType.NULL, spelling, col=start))
             continue
         if kind == "name" and text[end:].lstrip()[:1] == "(":
-            raise RefusedError(start, f"functions are not part of the filter language; {spelling} is followed by (")
+            raise RefusedError(start, f"{spelling!r} looks like a function; the filter language has none")
         token_type = {"name": TokenType.VAR, "string": TokenType.STRING}.get(kind, TokenType.NUMBER)
         tokens.append(Token(token_type, str(len(operands)), col=start))
         operands.append(Operand(kind, spelling, start))
@@ -117,7 +122,7 @@ def _spark_tokens(text: str) -> list[Token]:
         return DIALECT.tokenize(text)
     except TokenError as error:
         place = re.search(r"from \d+:(\d+)", str(error))
-        raise RefusedError(int(place[1]) if place else 0, "what begins here has no end") from None
+        raise RefusedError(int(place[1]) if place else 0, "the quoted text that begins here has no end") from None
 
 
 def _check_gap(text: str, start: int, end: int) -> None:
@@ -125,9 +130,8 @@ def _check_gap(text: str, start: int, end: int) -> None:
     space = _SPACE.match(text, start, end)
     stop = start if space is None else space.end()
     if stop < end:
-        raise RefusedError(
-            stop, f"{text[stop:end].split()[0]!r} is not part of the filter language; it has no comments"
-        )
+        word = text[stop:end].split()[0]
+        raise RefusedError(stop, f"{word!r} is not part of the filter language, which has no comments")
 
 
 def _continues(tokens: list[Token], last: Operand, start: int, spelling: str) -> bool:
@@ -159,16 +163,12 @@ def _kind(token: Token, spelling: str, start: int) -> str:
         return "constant"
     if _BARE_NAME.fullmatch(spelling):
         if spelling.upper() in RESERVED:
-            raise RefusedError(
-                start, f"{spelling} is a word of SQL; if it is an attribute write {quoted_name(spelling)}"
-            )
+            raise RefusedError(start, f"{spelling} is a word of SQL; for an attribute write {quoted_name(spelling)}")
         return "name"
-    reason = _REASONS.get(spelling, "")
-    if not reason and spelling[0].isalnum():
-        reason = f"if it is an attribute write {quoted_name(spelling)}"
-    raise RefusedError(
-        start, f"{spelling} is not part of the filter language" if not reason else f"{spelling}: {reason}"
-    )
+    reason = _REASONS.get(spelling, "not part of the filter language")
+    if spelling[0].isalnum():
+        reason = f"neither a number nor a name; for an attribute write {quoted_name(spelling)}"
+    raise RefusedError(start, f"{spelling!r} is {reason}")
 
 
 @lru_cache(maxsize=65_536)

@@ -145,6 +145,8 @@ class _Reader:
                 return NullTest(name.name, not positive, name.position)
             case exp.Column() | exp.Literal():
                 return self._truth(node, positive)
+            case exp.Sub() | exp.Neg():
+                raise RefusedError(self._place(node), "arithmetic is not part of the filter language")
             case _:
                 raise RefusedError(self._place(node), "this is not part of the filter language")
 
@@ -234,7 +236,7 @@ class _Reader:
         leaf = node.this if negative else node
         source = self._source(leaf)
         if source is None or (negative and source.kind != "number"):
-            raise RefusedError(self._place(node), "only a name or a literal can be compared")
+            raise RefusedError(self._place(node), "only an attribute and a literal can be compared, nothing composed")
         position = source.position
         match source.kind:
             case "name":
