@@ -87,8 +87,25 @@ def test_what_gives_one_answer_in_any_order_is_allowed(code: str, verdicts: dict
 @pytest.mark.parametrize("path", sorted(SOURCE.rglob("*.py")), ids=lambda path: str(path.relative_to(SOURCE)))
 def test_dice_are_handed_in(path: Path) -> None:
     """Of `random` only the class: its functions share one source, which whoever imports the module may have used."""
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Import):
-            assert "random" not in [alias.name for alias in node.names], f"line {node.lineno}: import Random alone"
-        if isinstance(node, ast.ImportFrom) and node.module == "random":
-            assert [alias.name for alias in node.names] == ["Random"], f"line {node.lineno}"
+    assert [name for name in taken_from_random(path.read_text()) if name != "Random"] == []
+
+
+def taken_from_random(code: str) -> list[str]:
+    """What a module uses of `random`, by `from random import` or by attribute."""
+    taken = []
+    for node in ast.walk(ast.parse(code)):
+        match node:
+            case ast.ImportFrom(module="random"):
+                taken += [alias.name for alias in node.names]
+            case ast.Attribute(value=ast.Name(id="random")):
+                taken.append(node.attr)
+            case ast.Import():
+                taken += [alias.asname for alias in node.names if alias.name == "random" and alias.asname]
+    return taken
+
+
+def test_dice_of_everybody_are_seen() -> None:
+    code = (
+        "import random\nimport random as dice\nfrom random import Random, choice\nrandom.Random(1)\nrandom.random()\n"
+    )
+    assert sorted(taken_from_random(code)) == ["Random", "Random", "choice", "dice", "random"]
