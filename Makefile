@@ -63,7 +63,7 @@ LOCKED := --quiet --no-deps --no-build-isolation
 
 .PHONY: venv-by-uv venv-by-pip
 venv-by-uv:
-	@test -x $(BIN)/python || uv venv --quiet --seed --python '>=3.11' $(VENV)
+	@$(BIN)/python -c '' 2>/dev/null || uv venv --quiet --clear --python '>=3.11' $(VENV)
 	@$(SPLIT_BUILDER)
 	uv pip install --python $(BIN)/python $(LOCKED) --require-hashes -r $(BUILDER)
 	uv pip install --python $(BIN)/python $(LOCKED) --require-hashes -r requirements.lock
@@ -72,7 +72,7 @@ venv-by-uv:
 venv-by-pip:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	    || { echo "Regraft needs Python 3.11 or newer: make PYTHON=/path/to/python3.11" >&2; exit 1; }
-	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear $(VENV)
 	@$(SPLIT_BUILDER)
 	$(BIN)/python -m pip install $(LOCKED) --require-hashes -r $(BUILDER)
 	$(BIN)/python -m pip install $(LOCKED) --use-pep517 --require-hashes -r requirements.lock

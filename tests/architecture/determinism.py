@@ -15,8 +15,8 @@ Allowed is what gives one answer in any order: building a set from it, its own o
 `all`, and `sorted`, `min` and `max` without a `key`, which orders values and so leaves no ties between different
 ones.
 
-Refused for any value: `hash()` and `id()`, except `hash()` in a `__hash__`, by which dictionaries find but do not
-order.
+Refused for any value: `hash()` and `id()`, except in a `__hash__`, by which dictionaries find but do not order, and
+as the element of a set comprehension: sets of identities can be compared, and the rules above keep their order in.
 
 mypy's own visitors are compiled and closed to subclasses, so Python's `ast` is walked and the types are looked up by
 position. Positions are made unique by numbering the lines of all modules through, beyond those of any library.
@@ -100,11 +100,14 @@ class _Module:
                 case ast.FunctionDef(name="__hash__"):
                     hashing += ast.walk(node)
                 case ast.SetComp():
-                    harmless.append(node)
+                    harmless += [node, node.elt]
+                case ast.Set():
+                    harmless += node.elts
                 case ast.Call():
                     if self._gives_one_answer(node):
                         harmless += node.args
-                    elif reason := self._refused_call(node, in_hash=node in hashing):
+                        harmless += [part for display in node.args for part in getattr(display, "elts", [])]
+                    elif reason := self._refused_call(node, identity_kept=node in hashing or node in harmless):
                         yield f"{node.lineno}: {reason}"
             if node not in harmless:
                 for iterated in _iterated(node):
@@ -117,9 +120,9 @@ class _Module:
             name in _ORDERS_BY_VALUE and all(option.arg != "key" for option in call.keywords)
         )
 
-    def _refused_call(self, call: ast.Call, in_hash: bool) -> str | None:
+    def _refused_call(self, call: ast.Call, identity_kept: bool) -> str | None:
         name = self._full_name(call.func)
-        if name == "builtins.id" or (name == "builtins.hash" and not in_hash):
+        if name in ("builtins.id", "builtins.hash") and not identity_kept:
             return f"{name.removeprefix('builtins.')}() differs between processes"
         if isinstance(call.func, ast.Attribute) and self._is_set(call.func.value):
             return "pop takes an arbitrary element of a set" if call.func.attr == "pop" else None
