@@ -4,7 +4,16 @@ Tests marked `jvm` run on one worker, one after the other (`--dist loadgroup`): 
 more start-up time and memory than two cores can win back.
 """
 
+from collections.abc import Iterator
+
 import pytest
+from pyspark.sql import SparkSession
+
+from regraft.pipeline.session import spark_session
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--update", action="store_true", help="write the golden scripts' stories anew")
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
@@ -12,3 +21,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("jvm"):
             item.add_marker(pytest.mark.xdist_group("jvm"))
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    """The pipeline's own session (loopback, no UI), once for all tests: its start takes longer than most of them."""
+    with spark_session("local[2]", name="regraft-tests") as session:
+        # Tables in tests have few rows; a task for each of the 200 partitions that Spark would make costs more.
+        session.conf.set("spark.sql.shuffle.partitions", "2")
+        yield session

@@ -6,6 +6,8 @@ casts, subqueries, comments, a second statement) is refused where it stands, wit
 and literal aside as an `Operand` and hands the parser a number in its stead. That has two uses: the tree that comes
 back tells from the number where in the text an operand stood, and neither what a name means to sqlglot (`text`, `date`
 and `timestamp` are types to it) nor how it reads an escape in a string can get between the text and Spark's reading.
+Words and signs of the grammar are handed on with their place instead of their spelling, since sqlglot takes many a
+keyword for a column or a function where it makes no sense as a keyword.
 """
 
 import re
@@ -41,6 +43,9 @@ _SYMBOLS = {
     "ESCAPE": TokenType.ESCAPE,
     "IS": TokenType.IS,
 }
+# The text of a token that is no operand begins with this; its position follows.
+NO_OPERAND = "@"
+
 _CONSTANTS = ("TRUE", "FALSE", "NULL")
 
 # Words that Spark, or sqlglot's tokenizer, does not take as the name of a column unless they are quoted.
@@ -106,7 +111,7 @@ def scan(text: str) -> tuple[list[Token], list[Operand]]:
         token_type = _SYMBOLS.get(spelling.upper())
         kind = None if token_type is not None else _kind(token, spelling, start)
         if kind is None or _is_null_of_a_test(tokens, spelling):
-            tokens.append(Token(token_type or TokenType.NULL, spelling, col=start))
+            tokens.append(Token(token_type or TokenType.NULL, f"{NO_OPERAND}{start}", col=start))
             continue
         if kind == "name" and text[end:].lstrip()[:1] == "(":
             raise RefusedError(start, f"{spelling!r} looks like a function; the filter language has none")

@@ -33,7 +33,7 @@ from regraft.model.filters.condition import (
     disjoin,
 )
 from regraft.model.filters.constraint import EVERY_BOOLEAN
-from regraft.model.filters.lexing import DIALECT, Operand, RefusedError, scan
+from regraft.model.filters.lexing import DIALECT, NO_OPERAND, Operand, RefusedError, scan
 from regraft.model.filters.like import ESCAPE, literal_text, read_pattern
 from regraft.model.filters.literals import Literal, Number, check_digits, read_name, read_number, read_string
 
@@ -143,6 +143,8 @@ class _Reader:
             case exp.Is() if isinstance(node.expression, exp.Null):
                 name = self._attribute(node.this, "IS NULL tests an attribute")
                 return NullTest(name.name, not positive, name.position)
+            case exp.Is():
+                raise RefusedError(self._place(node), "IS tests for NULL or NOT NULL and nothing else")
             case exp.Column() | exp.Literal():
                 return self._truth(node, positive)
             case exp.Sub() | exp.Neg():
@@ -273,6 +275,8 @@ class _Reader:
         if isinstance(node, exp.Literal):
             return self._operands[int(node.this)]
         if isinstance(node, exp.Column) and isinstance(node.this, exp.Identifier):
+            if node.name.startswith(NO_OPERAND):
+                raise RefusedError(int(node.name.removeprefix(NO_OPERAND)), "this word is out of place")
             return self._operands[int(node.name)]
         return None
 
