@@ -1,0 +1,178 @@
+"""One way to get a Spark session: for two cores of this machine or for a standalone cluster, quiet and bounded in time.
+
+`spark_session(master)` yields a session and stops it at the end. Where a session is active already (a notebook, a
+test) that one is yielded and left running; a different master cannot be had then, and is refused.
+
+Workers. A Spark task of ours is Python that imports `regraft`. On this machine the workers get the folder that the
+package was imported from on their path; on a cluster the package travels as a zip. What it imports itself (pyarrow,
+numpy, msgspec, sqlglot, pyspark) must be installed where the workers are, under the interpreter that `PYSPARK_PYTHON`
+names; unset, that is the path of this interpreter.
+
+Time. A master that does not answer makes Spark try for a minute and then end with a stack trace; one that answers and
+has no worker makes it wait for ever. So the master's port is tried first, and a first executor must be there within
+`EXECUTOR_WAIT_S`: otherwise a `RegraftError` says which of the two it was.
+"""
+
+import os
+import re
+import socket
+import sys
+import tempfile
+import time
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+import regraft
+from regraft import errors
+from regraft.errors import RegraftError, UsageError
+from regraft.java import provide_java
+
+CONNECT_TIMEOUT_S = 5.0
+EXECUTOR_WAIT_S = 30.0
+MASTERS = re.compile(r"local(\[(\d+|\*)(,\d+)?\])?|spark://[^:/,]+:\d+(,[^:/,]+:\d+)*|yarn|k8s://.+")
+
+# Every setting has its reason.
+SETTINGS = {
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    # Times are integer nanoseconds; should a timestamp ever appear, it means the same on every machine.
+    "spark.sql.session.timeZone": "UTC",
+    # A run's name stays a string, also where all the names look like numbers.
+    "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
+    # A sweep's task writes a few runs one after the other: a file each, kept open, instead of a sort of all rows by
+    # run.
+    "spark.sql.maxConcurrentOutputFileWriters": "64",
+    # The audit repartitions by run or client and then groups and joins by more: do not move the rows a second time.
+    "spark.sql.requireAllClusterKeysForCoPartition": "false",
+    # Batches of the size that the trace's writer makes.
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "16384",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+}
+
+LOGGING = """\
+rootLogger.level = error
+rootLogger.appenderRef.stderr.ref = stderr
+logger.gateway.name = org.apache.spark.api.python.PythonGatewayServer
+logger.gateway.level = error
+appender.stderr.type = Console
+appender.stderr.name = stderr
+appender.stderr.target = SYSTEM_ERR
+appender.stderr.layout.type = PatternLayout
+appender.stderr.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n
+"""
+
+
+@contextmanager
+def spark_session(master: str | None = None, *, name: str = "regraft") -> Iterator[SparkSession]:
+    """A session on `master`: a local one with every core unless told otherwise, or `spark://host:port`."""
+    master = master or "local[*]"
+    if MASTERS.fullmatch(master) is None:
+        raise UsageError(f"master {master!r}: expected local[N], local[*], spark://HOST:PORT, yarn or k8s://...")
+    active = SparkSession.getActiveSession()
+    if active is not None:
+        if active.sparkContext.master != master:
+            raise UsageError(f"master {master!r}: a session on {active.sparkContext.master!r} is active here")
+        yield active
+        return
+    _probe(master)
+    provide_java()
+    session = _start(master, name)
+    try:
+        _ship_package(session, master)
+        _await_executor(session, master)
+        yield session
+    finally:
+        session.stop()
+
+
+def _start(master: str, name: str) -> SparkSession:
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    builder = SparkSession.builder.master(master).appName(name)
+    for key, value in SETTINGS.items():
+        builder = builder.config(key, value)
+    if master.startswith("local"):
+        # Loopback alone: a laptop that changes its network keeps its session, and nobody else reaches it.
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+        builder = builder.config("spark.driver.host", "127.0.0.1").config("spark.driver.bindAddress", "127.0.0.1")
+        builder = builder.config("spark.sql.shuffle.partitions", str(2 * (os.cpu_count() or 1)))
+        builder = builder.config("spark.executorEnv.PYTHONPATH", str(_package_folder().parent))
+    try:
+        with tempfile.TemporaryDirectory() as scratch:
+            # Read once, while the virtual machine starts.
+            settings = Path(scratch) / "log4j2.properties"
+            settings.write_text(LOGGING)
+            builder = builder.config("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={settings}")
+            return builder.getOrCreate()
+    except (PySparkException, OSError) as error:
+        raise RegraftError(f"Spark on {master!r} did not start: {str(error).splitlines()[0]}") from error
+
+
+def _probe(master: str) -> None:
+    """Raise unless one of the masters named takes a connection."""
+    if not master.startswith("spark://"):
+        return
+    reasons = []
+    for address in master.removeprefix("spark://").split(","):
+        host, port = address.rsplit(":", 1)
+        try:
+            socket.create_connection((host, int(port)), timeout=CONNECT_TIMEOUT_S).close()
+        except (OSError, OverflowError) as error:
+            reasons.append(f"{address}: {error}")
+        else:
+            return
+    raise RegraftError(f"Spark master {master} does not answer ({'; '.join(reasons)})")
+
+
+def _await_executor(session: SparkSession, master: str) -> None:
+    if master.startswith("local"):
+        return
+    context = session.sparkContext
+    deadline = time.monotonic() + EXECUTOR_WAIT_S
+    while True:
+        # The driver is in the list, too.
+        if context._jsc.sc().getExecutorMemoryStatus().size() > 1:
+            return
+        if time.monotonic() > deadline:
+            raise RegraftError(f"Spark master {master} answers, but gave no executor within {EXECUTOR_WAIT_S:.0f} s")
+        time.sleep(0.1)
+
+
+def _ship_package(session: SparkSession, master: str) -> None:
+    """Give the workers of a cluster this package, as it is here."""
+    if master.startswith("local"):
+        return
+    folder = _package_folder()
+    with tempfile.TemporaryDirectory() as scratch:
+        archive = Path(scratch) / "regraft.zip"
+        with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as content:
+            for file in sorted(folder.rglob("*")):
+                if file.is_file() and "__pycache__" not in file.parts:
+                    content.write(file, file.relative_to(folder.parent))
+        session.sparkContext.addPyFile(str(archive))
+
+
+def _package_folder() -> Path:
+    return Path(next(iter(regraft.__path__)))
+
+
+@contextmanager
+def spark_trouble(doing: str) -> Iterator[None]:
+    """Turn what Spark reports of the block into one line; a bug of ours, no `RegraftError`, keeps its traceback."""
+    try:
+        yield
+    except (PySparkException, Py4JError) as error:
+        text = str(error)
+        ours = re.search(r"^regraft\.errors\.(\w+): (.*)$", text, re.MULTILINE)
+        if ours is not None:
+            kind = getattr(errors, ours[1])
+            raise (UsageError if issubclass(kind, UsageError) else RegraftError)(f"{doing}: {ours[2]}") from error
+        if "Traceback (most recent call last)" in text:
+            raise
+        raise RegraftError(f"{doing}: {text.splitlines()[0]}") from error

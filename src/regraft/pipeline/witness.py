@@ -1,0 +1,231 @@
+"""Reads the rows of one run in order, once, and knows in the end what was lost, duplicated and out of order.
+
+What happened, in the order of `n`:
+
+- *a subscription comes into force*: from here on its client is owed what it matches. Only subscriptions that are never
+  cancelled later are told to a witness (`audit.standing` has found them), since the others owe nothing in the end.
+- *an event is published*: the filters that it satisfies (one look-up in the matching index) say to whom it is owed.
+- *an event is delivered*: for the first time to this client, or again.
+
+Sets of clients are integers, a bit a client; **lost** is then `owed & ~seen`, event by event, at the end of the run.
+
+Order is judged at the first delivery of e1 to a client, which is too late if the client has had an e2 already that
+comes after e1. **FIFO**: e2 is a later event of the same publisher. **Causal**: e1 happened before e2, that is, e1 is
+an earlier event of e2's publisher, or it was delivered to that publisher before it published e2, transitively. Each
+event that comes too late counts once for its client, however many it should have preceded; what is a FIFO violation
+is always a causal one, too. A duplicate is counted as a duplicate, and not as late as well.
+
+Happened-before is kept in vector clocks. A client's clock says for each publisher the latest of its events that
+happened before or is one that the client was delivered; an event's clock is its publisher's at the time it was
+published, and with it everything that happened before: the events of one publisher are a chain, so the latest stands
+for those before it. At a delivery the client's clock, if it is not below the event's own number already (then the
+event is late), is raised to the event's.
+
+Memory, which does not depend on how many deliveries or hops the run has:
+
+- 2 bits for each (event, client): owed and seen;
+- 8 bytes for each (client, publisher), and for each publisher and each event that was published after its publisher
+  had been delivered something new: events published in between share one copy of the clock.
+
+A run of 200 clients that all publish, with 100,000 events, stays below 200 MB. The rows themselves are never held.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from regraft.matching import FilterIndex, slots
+from regraft.model.filters import Filter
+from regraft.trace import LEVEL_SUMMED, decode_attributes
+
+ROLE_RUN, ROLE_IN_FORCE, ROLE_PUBLISH, ROLE_DELIVER = range(4)
+
+LOST, DUPLICATED, FIFO, CAUSAL = MEASURES = ("lost", "duplicated", "fifo", "causal")
+
+Clock = npt.NDArray[np.int64]
+
+# One worker reads thousands of runs, and the runs of a campaign share their filters.
+_parse = lru_cache(maxsize=100_000)(Filter.parse)
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    measure: str
+    client: str
+    event: str
+    n: int | None  # of the delivery; a lost event has none
+
+
+@dataclass(frozen=True, slots=True)
+class Debt:
+    """What one event was owed, and how much of it was paid."""
+
+    published_ns: int
+    owed: int
+    delivered: int
+
+
+class Witness:
+    """Feed it the batches of a run (`read`), take the violations as they are found (`drain`), and `close` it at the
+    end."""
+
+    def __init__(self, run: str) -> None:
+        self.run = run
+        self.auditable = True
+        self._violations: list[Violation] = []
+        self._index = FilterIndex()
+        self._holders: dict[int, int] = {}  # slot -> the clients whose subscription it is
+        self._owed_by_match: dict[int, int] = {}  # holds until the next subscription comes into force
+        self._client_ids: dict[str, int] = {}
+        self._clients: list[str] = []
+        self._delivered: list[int] = []  # client -> distinct events
+        self._clocks: list[Clock | None] = []  # client -> nothing until something is delivered
+        self._latest: list[dict[int, int]] = []  # client -> publisher -> highest sequence number delivered
+        self._snapshots: list[Clock | None] = []  # client -> a copy of its clock, as long as that has not moved
+        self._publisher_ids: dict[str, int] = {}
+        self._event_ids: dict[str, int] = {}
+        self._events: list[str] = []
+        self._publishers: list[int] = []
+        self._sequences: list[int] = []
+        self._published_ns: list[int | None] = []
+        self._owed: list[int] = []
+        self._seen: list[int] = []
+        self._event_clocks: list[Clock | None] = []
+
+    def read(self, batch: pa.RecordBatch) -> None:
+        roles = batch["role"].to_numpy().tolist()
+        positions = batch["n"].to_numpy().tolist()
+        clients = _codes(batch["client"], self._client)
+        events = _codes(batch["event"], self._event)
+        for row, role in enumerate(roles):
+            if role == ROLE_DELIVER:
+                self._deliver(clients[row], events[row], positions[row])
+            elif role == ROLE_PUBLISH and self.auditable:
+                self._publish(clients[row], events[row], batch["t_ns"][row].as_py(), batch["attributes"][row].as_py())
+            elif role == ROLE_IN_FORCE:
+                self._in_force(clients[row], batch["attributes"][row].as_py())
+            elif role == ROLE_RUN:
+                parameters = decode_attributes(batch["attributes"][row].as_py() or "{}")
+                self.auditable = parameters.get("level") != LEVEL_SUMMED
+
+    def drain(self) -> list[Violation]:
+        violations, self._violations = self._violations, []
+        return violations
+
+    def close(self) -> None:
+        """The run is over: what is owed and was not seen is lost."""
+        for event, owed in enumerate(self._owed):
+            for client in slots(owed & ~self._seen[event]):
+                self._violations.append(Violation(LOST, self._clients[client], self._events[event], None))
+
+    def clients(self) -> Iterator[tuple[str, int, int]]:
+        """Each client with the number of events that it is owed, and of distinct events that it was delivered."""
+        owed = [0] * len(self._clients)
+        counts: dict[int, int] = {}
+        for bits in self._owed:
+            counts[bits] = counts.get(bits, 0) + 1
+        for bits, count in counts.items():
+            for client in slots(bits):
+                owed[client] += count
+        return zip(self._clients, owed, self._delivered, strict=True)
+
+    def debts(self) -> Iterator[Debt]:
+        """Each event that was published, in order."""
+        for published_ns, owed, seen in zip(self._published_ns, self._owed, self._seen, strict=True):
+            if published_ns is not None:
+                yield Debt(published_ns, owed.bit_count(), (owed & seen).bit_count())
+
+    def _in_force(self, client: int, text: str) -> None:
+        slot = self._index.add(_parse(text))
+        self._holders[slot] = self._holders.get(slot, 0) | 1 << client
+        self._owed_by_match.clear()
+
+    def _publish(self, client: int, event: int, t_ns: int, text: str) -> None:
+        match = self._index.match(decode_attributes(text))
+        owed = self._owed_by_match.get(match)
+        if owed is None:
+            owed = 0
+            for slot in slots(match):
+                owed |= self._holders[slot]
+            self._owed_by_match[match] = owed
+        self._owed[event] = owed
+        self._published_ns[event] = t_ns
+        clock = self._clocks[client]
+        if clock is not None:
+            snapshot = self._snapshots[client]
+            if snapshot is None:
+                snapshot = self._snapshots[client] = clock.copy()
+            self._event_clocks[event] = snapshot
+
+    def _deliver(self, client: int, event: int, n: int) -> None:
+        seen, bit = self._seen[event], 1 << client
+        if seen & bit:
+            self._violations.append(Violation(DUPLICATED, self._clients[client], self._events[event], n))
+            return
+        self._seen[event] = seen | bit
+        self._delivered[client] += 1
+        publisher, sequence = self._publishers[event], self._sequences[event]
+        latest = self._latest[client]
+        if latest.get(publisher, 0) > sequence:
+            self._violations.append(Violation(FIFO, self._clients[client], self._events[event], n))
+        else:
+            latest[publisher] = sequence
+        clock = self._clock(client)
+        if clock[publisher] >= sequence:
+            # All that happened before it is in the clock already, as is the event itself.
+            self._violations.append(Violation(CAUSAL, self._clients[client], self._events[event], n))
+            return
+        past = self._event_clocks[event]
+        if past is not None:
+            known = clock[: past.size]
+            np.maximum(known, past, out=known)
+        clock[publisher] = sequence
+        self._snapshots[client] = None
+
+    def _clock(self, client: int) -> Clock:
+        """The client's clock, with room for every publisher known by now."""
+        clock = self._clocks[client]
+        publishers = len(self._publisher_ids)
+        if clock is None or clock.size < publishers:
+            grown = np.zeros(max(2 * publishers, 16), dtype=np.int64)
+            if clock is not None:
+                grown[: clock.size] = clock
+            self._clocks[client] = clock = grown
+        return clock
+
+    def _client(self, name: str) -> int:
+        client = self._client_ids.setdefault(name, len(self._clients))
+        if client == len(self._clients):
+            self._clients.append(name)
+            self._delivered.append(0)
+            self._clocks.append(None)
+            self._latest.append({})
+            self._snapshots.append(None)
+        return client
+
+    def _event(self, name: str) -> int:
+        event = self._event_ids.setdefault(name, len(self._events))
+        if event == len(self._events):
+            publisher, _, sequence = name.rpartition("/")
+            self._events.append(name)
+            self._publishers.append(self._publisher_ids.setdefault(publisher, len(self._publisher_ids)))
+            self._sequences.append(int(sequence))
+            self._published_ns.append(None)
+            self._owed.append(0)
+            self._seen.append(0)
+            self._event_clocks.append(None)
+        return event
+
+
+def _codes(column: Any, code: Any) -> list[int]:
+    """The column with each distinct string replaced by its code; null is -1."""
+    encoded = column.dictionary_encode()
+    codes = [code(name) for name in encoded.dictionary.to_pylist()]
+    codes.append(-1)
+    positions = encoded.indices.fill_null(len(codes) - 1).to_numpy(zero_copy_only=False)
+    return np.array(codes, dtype=np.int64)[positions].tolist()  # type: ignore[no-any-return]
