@@ -3,5 +3,6 @@
 from regraft.broker.catalogue import FilterCatalogue
 from regraft.broker.config import BrokerConfig
 from regraft.broker.core import Broker
+from regraft.broker.record import RecordedStep, frame, read_record, replay
 
-__all__ = ["Broker", "BrokerConfig", "FilterCatalogue"]
+__all__ = ["Broker", "BrokerConfig", "FilterCatalogue", "RecordedStep", "frame", "read_record", "replay"]

@@ -1,12 +1,13 @@
 """Numbers for filters: what turns a filter's text into a bit of the sets that routing computes with.
 
-A broker holds each filter that its table speaks of, once, and lets it go when the last mention is gone. A world may give
-each broker a catalogue of its own (a live broker) or let many share one (the simulator: an event is then matched once and not
-once a broker). Nothing a broker does depends on the numbers, so both give the same effects.
+A broker holds each filter that its table speaks of, once, and lets it go when the last mention is gone. A world may
+give each broker a catalogue of its own (a live broker) or let many share one (the simulator: an event is then matched
+once and not once a broker). Nothing a broker does depends on the numbers, so both give the same effects.
 """
 
 from functools import lru_cache
 
+from regraft.errors import FilterError
 from regraft.matching import FilterIndex, slots
 from regraft.model.events import Event
 from regraft.model.filters import Filter, covers
@@ -87,9 +88,29 @@ class FilterCatalogue:
         self._coverers[slot] = coverers
         self._coverees[slot] = coverees
 
-    def coverers(self, slot: int) -> int:
-        """The held filters that cover this one."""
-        return self._coverers[slot]
+    def maximal(self, filters: int, among: int = -1) -> int:
+        """Of these, without those that another of them covers; the answer is worked out for `among` only."""
+        chosen = filters & among
+        for slot in slots(chosen):
+            if self._coverers[slot] & filters:
+                chosen &= ~(1 << slot)
+        return chosen
+
+    def stand_for(self, text: str) -> int:
+        """The held filters whose route serves this one: itself and, with covering, those that cover it.
+
+        A text that nobody holds is compared with each; one that is no filter is served by none.
+        """
+        slot = self._slots.get(text)
+        if slot is not None:
+            return 1 << slot | (self._coverers[slot] if self._covering else 0)
+        if not self._covering:
+            return 0
+        try:
+            asked = parse_filter(text)
+        except FilterError:
+            return 0
+        return sum(1 << other for other in self._coverers if covers(self._index.filter(other), asked))
 
     def with_covered(self, filters: int) -> int:
         """These and every held filter that one of them covers: all whose forwarding a change of these can touch."""

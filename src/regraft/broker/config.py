@@ -11,13 +11,13 @@ MILLISECOND_NS = 1_000_000
 
 
 class BrokerConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`batch` puts all the filters that go to one neighbour at one time into one message; the papers send one a message."""
+    """`batch` puts all filters that go to one neighbour at one time into one message; the papers send one a message."""
 
     forwarding: Forwarding = "subscription"
     covering: bool = False
     batch: bool = False
     reconfiguration: Reconfiguration = "deferred"
     withdraw_after_ns: int = 150 * MILLISECOND_NS  # deferred: how long an unsubscription waits after a break
-    confirm_again_after_ns: int = 50 * MILLISECOND_NS  # a disturbed confirmation is asked for again
+    confirm_again_after_ns: int = 50 * MILLISECOND_NS  # a spoiled confirmation is asked for again
     filters_per_neighbour_max: int = 2_000_000  # beyond: the neighbour misbehaves, the filter is ignored
-    confirmations_pending_max: int = 100_000  # beyond: the neighbour misbehaves, the question is ignored
+    probes_max: int = 100_000  # confirmations remembered; beyond, the oldest is forgotten and asked for again

@@ -1,9 +1,9 @@
 """The brain: one broker as a state machine. Inputs in, effects out; no clock, socket, file or dice.
 
-`handle` is the only entry. The parts (routing, confirmation, reconfiguration) do not know each other; this module owns them and
-translates between them. Events take the short way through `_route`: one look-up in the catalogue, one AND for each neighbour. Everything else
-changes the subscription table and then *settles* it: each neighbour is told the difference between what it has been told and what it ought to
-be (see `routing/table.py`).
+`handle` is the only entry. The parts (routing, confirmation, reconfiguration) do not know each other; this module
+owns them and translates between them. Events take the short way through `_route`: one look-up in the catalogue, one
+AND for each neighbour. Everything else changes the subscription table and then *settles* it: each neighbour is told
+the difference between what it has been told and what it ought to be (see `routing/table.py`).
 """
 
 from typing import assert_never
@@ -74,17 +74,21 @@ class Broker:
         self._catalogue = catalogue
         self._forwarding = _forwarding(config, catalogue)
         self._reconfiguration = _reconfiguration(config)
-        self._confirmation = Confirmation(config.confirm_again_after_ns, config.confirmations_pending_max)
+        self._confirmation = Confirmation(
+            name, config.confirm_again_after_ns, config.probes_max, self._carriers, self._is_laid
+        )
         self._incarnations: dict[str, int] = {}
         self._always: tuple[str, ...] = ()  # neighbours that get every event
         self._held = 0  # the filters that we hold in the catalogue
+        self._now_ns = 0  # of the input in hand
         self._effects: list[Effect] = []
 
     def handle(self, now_ns: int, event: Input) -> list[Effect]:
         """Take one input; the effects are to be carried out in order."""
+        self._now_ns = now_ns
         match event:
             case Received():
-                if type(event.message) is Event:
+                if isinstance(event.message, Event):
                     return self._route(event.message, event.neighbour)
                 self._control(event.neighbour, event.message)
             case ClientPublished():
@@ -141,29 +145,24 @@ class Broker:
             case Unsubscribe():
                 self._unsubscribed(neighbour, message)
             case Confirm():
-                self._effects += self._confirmation.asked_by(neighbour, message)
-                self._proceed(message.filter)
+                self._effects += self._confirmation.asked(self._now_ns, neighbour, message)
             case Confirmed():
-                self._confirmation.answered_by(neighbour, message)
-                self._proceed(message.filter)
+                self._effects += self._confirmation.answered(self._now_ns, neighbour, message)
             case _:
                 assert_never(message)
 
     def _subscribed(self, neighbour: str, message: Subscribe) -> None:
+        before = self.table.heard[neighbour]
+        room = self.config.filters_per_neighbour_max - before.bit_count()
         changed = 0
-        room = self.config.filters_per_neighbour_max - self.table.heard[neighbour].bit_count()
-        for text in message.filters:
-            bit = self._hold(text, neighbour)
-            if bit and not self.table.heard[neighbour] & bit and not changed & bit:
-                if room <= 0:
-                    reason = f"more than {self.config.filters_per_neighbour_max} filters"
-                    self._effects.append(PeerMisbehaved(neighbour, reason))
-                    break
-                room -= 1
-                changed |= bit
-        self.table.heard[neighbour] |= changed
+        for text in message.filters[:room]:
+            changed |= self._hold(text, neighbour)
+        if len(message.filters) > room:
+            reason = f"asks for more than {self.config.filters_per_neighbour_max} filters"
+            self._effects.append(PeerMisbehaved(neighbour, reason))
+        changed &= ~before
+        self.table.heard[neighbour] = before | changed
         self._settle(changed, message.reconfiguration)
-        self._release_unused()
 
     def _unsubscribed(self, neighbour: str, message: Unsubscribe) -> None:
         changed = 0
@@ -171,6 +170,7 @@ class Broker:
             changed |= self._catalogue.bit(text) & self.table.heard[neighbour]
         self.table.heard[neighbour] &= ~changed
         self._settle(changed, message.reconfiguration)
+        self._effects += self._confirmation.routes_lost(self._now_ns, neighbour)
         self._release_unused()
 
     # --- the control plane: links
@@ -184,13 +184,11 @@ class Broker:
         assert neighbour not in self.table.heard, f"{neighbour} is up twice: the world owed us a LinkDown"
         self.table.open(neighbour)
         self._incarnations[neighbour] = event.incarnation
-        self._confirmation.open_link(neighbour)
         self._always = self._forwarding.always(self.table)
         # Fig. 7 of sem02, sendSubsToNewLink: all that we want for anyone but the other end
         once, _ = self.table.once_and_twice()
         self._settle(once, self._change_name(neighbour, event.incarnation))
-        for filter in self._confirmation.pending():
-            self._proceed(filter)
+        self._effects += self._confirmation.tree_changed(self._now_ns, None)
 
     def _link_down(self, event: LinkDown) -> None:
         neighbour = event.neighbour
@@ -198,24 +196,21 @@ class Broker:
         orphaned = self.table.close(neighbour)
         change = self._change_name(neighbour, self._incarnations.pop(neighbour))
         is_leaf = not self.table.heard
-        disturbed = self._confirmation.close_link(neighbour)
         self._always = self._forwarding.always(self.table)
         self._effects += self._reconfiguration.link_lost(change, orphaned, is_leaf)
         self._settle(orphaned, change)
-        for filter in disturbed:
-            self._proceed(filter)
+        self._effects += self._confirmation.tree_changed(self._now_ns, neighbour)
         self._release_unused()
 
     def _parent_assigned(self, event: ParentAssigned) -> None:
         self._forwarding.assign_parent(event.neighbour)
         self._always = self._forwarding.always(self.table)
         self._settle(self.table.in_use(), "overlay")
+        self._effects += self._confirmation.tree_changed(self._now_ns, None)
 
     def _timer_fired(self, event: TimerFired) -> None:
-        if event.name.startswith(confirmation.TIMER_PREFIX):
-            filter = event.name.removeprefix(confirmation.TIMER_PREFIX)
-            self._confirmation.rested(filter)
-            self._proceed(filter)
+        if event.name == confirmation.TIMER:
+            self._effects += self._confirmation.rested(self._now_ns)
             return
         change = event.name.partition(":")[2]
         self._settle(self._reconfiguration.expire(event.name), change)
@@ -233,8 +228,7 @@ class Broker:
         if self.table.subscribe(event.client, bit.bit_length() - 1):
             self._settle(bit, "")
         if event.confirm:
-            self._confirmation.ask_for_client(event.client, text)
-            self._proceed(text)
+            self._effects += self._confirmation.ask(self._now_ns, event.client, text)
 
     def _client_unsubscribed(self, event: ClientUnsubscribed) -> None:
         try:
@@ -246,7 +240,7 @@ class Broker:
         if not bit or not self.table.unsubscribe(event.client, bit.bit_length() - 1):
             self._effects.append(Refuse(event.client, f"{event.client} has no subscription {text}"))
             return
-        self._confirmation.forget_client(event.client, text)
+        self._confirmation.forget(event.client, text)
         self._settle(bit, "")
         self._release_unused()
 
@@ -254,7 +248,7 @@ class Broker:
         filters = self.table.clients.get(event.client, 0)
         for slot in slots(filters):
             self.table.unsubscribe(event.client, slot)
-            self._confirmation.forget_client(event.client, self._catalogue.text(slot))
+            self._confirmation.forget(event.client, self._catalogue.text(slot))
         self._settle(filters, "")
         self._release_unused()
 
@@ -266,8 +260,8 @@ class Broker:
             return
         among = self._catalogue.with_covered(changed) if self.config.covering else changed
         withheld = self._reconfiguration.withheld
-        for neighbour, told in self.table.told.items():
-            wanted = self._forwarding.wanted(self.table, neighbour, among)
+        for neighbour, wanted in self._forwarding.wanted(self.table, among):
+            told = self.table.told[neighbour]
             asked = wanted & ~told
             taken_back = told & among & ~wanted & ~withheld
             if asked:
@@ -277,17 +271,19 @@ class Broker:
             if taken_back:
                 self.table.told[neighbour] &= ~taken_back
                 for filters in self._messages_of(taken_back):
-                    self._confirmation.withdraw(neighbour, filters, self.config.covering)
                     self._effects.append(Send(neighbour, Unsubscribe(filters, reconfiguration)))
 
     def _messages_of(self, filters: int) -> list[tuple[str, ...]]:
         texts = self._catalogue.texts(filters)
         return [texts] if self.config.batch else [(text,) for text in texts]
 
-    def _proceed(self, filter: str) -> None:
-        for asker in self._confirmation.askers(filter):
-            carriers = self._forwarding.carriers(self.table, asker)
-            self._effects += self._confirmation.proceed(filter, asker, carriers)
+    def _carriers(self, asker: str) -> list[str]:
+        return self._forwarding.carriers(self.table, asker)
+
+    def _is_laid(self, neighbour: str, filters: tuple[str, ...]) -> bool:
+        """Whether we route towards this neighbour all that satisfies these filters."""
+        heard = self.table.heard[neighbour]
+        return all(self._catalogue.stand_for(text) & heard for text in filters)
 
     def _hold(self, text: str, neighbour: str) -> int:
         """The bit of a filter; 0, and a complaint, where a neighbour sent what is no canonical filter."""
@@ -317,7 +313,7 @@ class Broker:
         in_use = self.table.in_use()
         withheld = self._reconfiguration.withheld
         assert in_use & ~self._held == 0
-        for neighbour, told in self.table.told.items():
-            wanted = self._forwarding.wanted(self.table, neighbour, in_use)
+        for neighbour, wanted in self._forwarding.wanted(self.table, in_use):
+            told = self.table.told[neighbour]
             assert wanted & ~told == 0, f"{self.name} owes {neighbour} {self._catalogue.texts(wanted & ~told)}"
             assert told & ~wanted & ~withheld == 0, f"{self.name} has told {neighbour} what it no longer wants"

@@ -1,7 +1,7 @@
 """What a broker is told, one at a time: facts, in the past tense.
 
-A world promises: a link is FIFO; a message sent on an incarnation that has ended never arrives; both ends are told of the
-end of a link, at times of their own, and before they are told that it is up again.
+A world promises: a link is FIFO; a message sent on an incarnation that has ended never arrives; both ends are told of
+the end of a link, at times of their own, and before they are told that it is up again.
 """
 
 import msgspec
@@ -31,7 +31,7 @@ class LinkDown(msgspec.Struct, frozen=True, tag="link_down", gc=False):
 
 
 class ParentAssigned(msgspec.Struct, frozen=True, tag="parent_assigned", gc=False):
-    """The overlay says which neighbour is nearer to the root; empty for the root itself. Only hierarchical forwarding asks."""
+    """The overlay says which neighbour is nearer to the root (empty: none). Only hierarchical forwarding asks."""
 
     neighbour: str
 

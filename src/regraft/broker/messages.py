@@ -25,17 +25,20 @@ class Unsubscribe(msgspec.Struct, frozen=True, tag="unsubscribe", gc=False):
 
 
 class Confirm(msgspec.Struct, frozen=True, tag="confirm", gc=False):
-    """Tell me when every route towards me that `filter` needs is laid on your side of our link."""
+    """Do you, and all beyond you, hold the routes towards me that these filters need? See `routing/confirmation.py`."""
 
-    filter: str
+    origin: str
     serial: int
+    round: int
+    filters: tuple[str, ...]
 
 
 class Confirmed(msgspec.Struct, frozen=True, tag="confirmed", gc=False):
-    """The answer to the `Confirm` of that serial; `complete` is false where a link changed while the answer was gathered."""
+    """The answer; `complete` is false where a route is missing, or something changed since the first round."""
 
-    filter: str
+    origin: str
     serial: int
+    round: int
     complete: bool
 
 

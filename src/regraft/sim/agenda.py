@@ -1,8 +1,8 @@
 """What is still to happen, in order of time and, at one time, in the order in which it was put down.
 
-Nearly everything that a network puts down is an arrival a constant while from now, so its times come nearly sorted. Two lanes use that: an entry that is
-not earlier than the last of the *lane* goes to its end at the cost of an append; the rest goes to a heap. The next entry is the lesser of the
-two fronts. The order is that of one heap.
+Nearly everything that a network puts down is an arrival a constant while from now, so its times come nearly sorted.
+Two lanes use that: an entry that is not earlier than the last of the *lane* goes to its end at the cost of an append;
+the rest goes to a heap. The next entry is the lesser of the two fronts. The order is that of one heap.
 """
 
 import heapq

@@ -1,8 +1,8 @@
 """Random reconfigurations: which link breaks, which one replaces it.
 
-Between a break and its replacement the tree is a forest; contracted to its parts, with the breaks that wait for a replacement as
-links, it is still a tree. So a replacement that joins the two parts on either side of its own break never closes a loop, however many
-wait.
+Between a break and its replacement the tree is a forest; contracted to its parts, with the breaks that wait for a
+replacement as links, it is still a tree. So a replacement that joins the two parts on either side of its own break
+never closes a loop, however many wait.
 """
 
 from functools import partial
@@ -22,6 +22,7 @@ class RandomChanges:
         self._latency_ns = latency_ns
         self._loss = scenario.link.loss
         self._degree_max = scenario.tree.degree_max
+        self._orphans: dict[str, list[str]] = {}  # of a broker that is down: the neighbours that it leaves behind
         self.count = 0
 
     def begin(self) -> None:
@@ -42,16 +43,26 @@ class RandomChanges:
         if not links:
             return
         self.count += 1
-        a, b = self._dice.choice(links)
+        a, b = self._draw_break(links)
         self._world.link_down(a, b)
         part_of_a, part_of_b = len(self._world.component(a)), len(self._world.component(b))
-        orphan, other = (a, b) if (part_of_a, a) < (part_of_b, b) else (b, a)
+        in_order = self._changes.endpoints == "move" or (part_of_a, a) < (part_of_b, b)
+        orphan, other = (a, b) if in_order else (b, a)
         due_ns = self._world.now_ns + nanoseconds(self._changes.replace_after_s)
         self._world.agenda.put(due_ns, partial(self._replace, orphan, other))
 
+    def _draw_break(self, links: list[tuple[str, str]]) -> tuple[str, str]:
+        """The ends of the link that breaks; the first is the one that moves, where one does."""
+        if self._changes.drawn_from == "brokers":
+            adjacency = self._world.adjacency
+            broker = self._dice.choice([name for name, neighbours in adjacency.items() if neighbours])
+            return broker, self._dice.choice(sorted(adjacency[broker]))
+        a, b = self._dice.choice(links)
+        return (b, a) if self._changes.endpoints == "move" and self._dice.random() < 0.5 else (a, b)
+
     def _replace(self, orphan: str, other: str) -> None:
         has_room = len(self._world.adjacency[orphan]) < self._degree_max
-        keep = self._changes.endpoints == "reattach" and has_room
+        keep = self._changes.endpoints != "uniform" and has_room
         self._world.link_up(orphan if keep else self._draw(orphan), self._draw(other), self._latency_ns, self._loss)
 
     def _draw(self, broker: str) -> str:
@@ -66,18 +77,25 @@ class RandomChanges:
             return
         self.count += 1
         broker = self._dice.choice(up)
-        orphans = list(self._world.adjacency[broker])
+        self._orphans[broker] = list(self._world.adjacency[broker])
         self._world.crash(broker)
         due_ns = self._world.now_ns + nanoseconds(self._changes.replace_after_s)
-        self._world.agenda.put(due_ns, partial(self._mend, broker, orphans))
+        self._world.agenda.put(due_ns, partial(self._mend, broker))
 
-    def _mend(self, broker: str, orphans: list[str]) -> None:
-        """Join the parts that the crash has left, each by a broker of free degree, and take the broker back as a leaf."""
+    def _mend(self, broker: str) -> None:
+        """Join the parts that the crash has left by brokers of free degree, and take the broker back as a leaf.
+
+        An orphan that has crashed meanwhile is joined when its own turn comes.
+        """
         world = self._world
         world.restart(broker)
-        alive = [orphan for orphan in orphans if world.nodes[orphan].alive]
-        for orphan in alive[1:]:
-            if orphan not in world.component(alive[0]):
-                world.link_up(self._draw(orphan), self._draw(alive[0]), self._latency_ns, self._loss)
-        if alive:
-            world.link_up(broker, self._draw(alive[0]), self._latency_ns, self._loss)
+        together = ""
+        for orphan in self._orphans.pop(broker):
+            if not world.nodes[orphan].alive:
+                self._orphans[orphan].append(broker)
+            elif not together:
+                together = orphan
+            elif orphan not in world.component(together):
+                world.link_up(self._draw(orphan), self._draw(together), self._latency_ns, self._loss)
+        if together and broker not in world.component(together):
+            world.link_up(broker, self._draw(together), self._latency_ns, self._loss)

@@ -1,13 +1,11 @@
 """What must hold in a run: one object a claim. A violation is a sentence; a run without any keeps its promises.
 
-`Tables`, `Connected` and `Quiet` are promised by every protocol, `InForce` by every broker; `Delivered` and `InOrder` only by some protocols, so a
-scenario names the checks that it wants.
+`Tables`, `Connected` and `Quiet` are promised by every protocol, `InForce` by every broker; `Delivered` and `InOrder`
+only by some protocols, so a scenario names the checks that it wants.
 """
 
 from typing import Protocol
 
-from regraft.broker.catalogue import FilterCatalogue
-from regraft.matching import slots
 from regraft.sim.truth import beyond_each_wire
 from regraft.sim.world import World
 
@@ -26,15 +24,7 @@ def _exact(world: World, beyond: int, broker: str, neighbour: str) -> int:
             return 0
         case "hierarchical" if world.nodes[broker].parent == neighbour:
             return 0
-    return _maximal(beyond, world.catalogue) if world.config.covering else beyond
-
-
-def _maximal(filters: int, catalogue: FilterCatalogue) -> int:
-    chosen = 0
-    for slot in slots(filters):
-        if not catalogue.coverers(slot) & filters:
-            chosen |= 1 << slot
-    return chosen
+    return world.catalogue.maximal(beyond) if world.config.covering else beyond
 
 
 class Tables:
@@ -93,7 +83,7 @@ class Connected:
 
 
 class Quiet:
-    """After the last change the network comes to rest: no control message is under way when the run ends, none left to be sent."""
+    """After the last change the network comes to rest: nothing under way at the end, nothing left to be sent."""
 
     def violations(self, world: World) -> list[str]:
         found = []
@@ -129,21 +119,23 @@ class InOrder:
 
 
 class InForce:
-    """Whenever a client is told that its subscription is in force, every broker connected to it has the route."""
+    """When a client is told that its subscription is in force, there was a moment, after it asked, when every broker
+    connected to it had the route: the beginning of the origin's second round (`broker/routing/confirmation.py`)."""
 
     def __init__(self, world: World) -> None:
-        self._found: list[str] = []
         self._world = world
+        self._without_route: dict[tuple[str, str], str] = {}  # (origin, filter) -> a broker, at its last second round
+        self._found: list[str] = []
+        world.second_round.append(self._look)
         world.told_in_force.append(self._told)
 
-    def _told(self, broker: str, client: str, filter: str) -> None:
+    def _look(self, origin: str, filters: tuple[str, ...]) -> None:
         world = self._world
-        if world.config.forwarding == "message":
-            return
-        bit = world.catalogue.bit(filter)
-        stands_for = bit | world.catalogue.coverers(bit.bit_length() - 1) if world.config.covering else bit
-        towards = {broker: ""}
-        queue = [broker]
+        catalogue = world.catalogue
+        for filter in filters:
+            self._without_route.pop((origin, filter), None)
+        towards = {origin: ""}
+        queue = [origin]
         for here in queue:
             for there in world.adjacency[here]:
                 if there in towards:
@@ -151,9 +143,17 @@ class InForce:
                 towards[there] = here
                 queue.append(there)
                 if world.config.forwarding == "hierarchical" and world.nodes[here].parent != there:
-                    continue  # events come down by way of the parent, which needs no route
-                if not world.nodes[there].core.table.heard.get(here, 0) & stands_for:
-                    self._found.append(f"{client} was told that {filter} is in force, but {there} has no route to it")
+                    continue  # events come down to `there` by way of `here`, and up without a route
+                heard = world.nodes[there].core.table.heard.get(here, 0)
+                for filter in filters:
+                    if not heard & catalogue.stand_for(filter):
+                        self._without_route[origin, filter] = there
+
+    def _told(self, broker: str, client: str, filter: str) -> None:
+        missing = self._without_route.get((broker, filter))
+        asked_nobody = not self._world.nodes[broker].core.table.heard
+        if missing is not None and not asked_nobody:
+            self._found.append(f"{client} was told that {filter} is in force, but {missing} has no route to it")
 
     def violations(self, world: World) -> list[str]:
         return self._found

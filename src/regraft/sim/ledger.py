@@ -1,7 +1,8 @@
 """What is owed to whom, kept while a run goes on: the three numbers without reading the trace again.
 
-The definitions are the audit's (`pipeline/audit.py`, which is written apart from this and counts the same from the trace): a client
-is owed an event if one of its subscriptions that the event satisfies was in force when the event was published and is not cancelled before the run ends.
+The definitions are the audit's (`pipeline/audit.py`, which is written apart from this and counts the same from the
+trace): a client is owed an event if one of its subscriptions that the event satisfies was in force when the event was
+published and is not cancelled before the run ends.
 """
 
 from dataclasses import dataclass

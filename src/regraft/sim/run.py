@@ -1,4 +1,4 @@
-"""A run: a scenario and a seed in, trace rows and an outcome out. The same pair gives the same rows, always and everywhere."""
+"""A run: a scenario and a seed in, trace rows and an outcome out. The same pair gives the same rows, everywhere."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -25,7 +25,7 @@ from regraft.trace import schema as row
 DRAIN_NS_MAX = 60 * 1_000_000_000  # what is still under way that long after the end never comes to rest
 VIOLATIONS_MAX = 20
 
-Recorder = Callable[[str, int, Input, list[Effect]], None]
+Recorder = Callable[[str, int, Input | None, list[Effect]], None]
 DICE = ("tree", "links", "subscriptions", "churn", "publications", "changes")
 
 

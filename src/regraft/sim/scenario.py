@@ -1,7 +1,7 @@
 """A scenario: everything about a run but its seed, as data. Read from TOML; every free parameter is a field.
 
-Times end in their unit. What a field leaves open is drawn from the seed, each purpose from a stream of its own, so that two
-protocols under one seed meet the same tree, the same subscriptions, the same events and the same breaks.
+Times end in their unit. What a field leaves open is drawn from the seed, each purpose from a stream of its own, so
+that two protocols under one seed meet the same tree, the same subscriptions, the same events and the same breaks.
 """
 
 import tomllib
@@ -54,8 +54,8 @@ class LinkQuality(_Table, frozen=True):
 class Subscriptions(_Table, frozen=True):
     """Who subscribes to what at the beginning, and how it changes.
 
-    A share `core` of the brokers is the stable core of icdcs03 §6.2: they do not (un)subscribe after the beginning. Each of the others
-    that subscribes replaces one of its filters at random times, `churn_hz` times a second.
+    A share `core` of the brokers is the stable core of icdcs03 §6.2: they do not (un)subscribe after the beginning.
+    Each of the others that subscribes replaces one of its filters at random times, `churn_hz` times a second.
     """
 
     kind: Literal["characters", "quotes", "none"] = "characters"
@@ -79,9 +79,11 @@ class Publications(_Table, frozen=True):
 class Changes(_Table, frozen=True):
     """Random reconfigurations at regular times: a link breaks (or a broker crashes) and is replaced a while later.
 
-    `endpoints` says how the replacement is chosen: `uniform`, a broker of free degree on each side; `reattach`, the smaller part's end
-    keeps its place and hangs on a broker of free degree of the other part. A crashed broker's neighbours are joined to one of them,
-    and the broker comes back as a leaf.
+    `drawn_from` says how a break is drawn: uniformly from the links; or a broker uniformly from the brokers, and then
+    one of its links, so that leaves lose theirs more often. `endpoints` says how the replacement is chosen: `uniform`,
+    a broker of free degree on each side; `reattach`, the smaller part's end keeps its place and hangs on a broker of
+    free degree of the other part; `move`, the drawn broker (of a drawn link, either end) does. A crashed broker's
+    neighbours are joined to one of them, and the broker comes back as a leaf.
     """
 
     kind: Literal["break", "crash"] = "break"
@@ -89,7 +91,8 @@ class Changes(_Table, frozen=True):
     until_s: float = 7.0
     every_s: float = 0.3
     replace_after_s: float = 0.1
-    endpoints: Literal["uniform", "reattach"] = "uniform"
+    drawn_from: Literal["links", "brokers"] = "links"
+    endpoints: Literal["uniform", "reattach", "move"] = "uniform"
     count_max: int = 1_000_000
 
 
@@ -162,6 +165,7 @@ def scenario_from(data: dict[str, Any], place: str) -> Scenario:
 SHORT_KEYS = {
     "tree": "tree.shape",
     "brokers": "tree.brokers",
+    "drawn_from": "changes.drawn_from",
     "endpoints": "changes.endpoints",
     "subscriptions": "subscriptions.count",
 }

@@ -1,6 +1,7 @@
 """Trees to run on: grown, balanced, over a transit-stub network, or as written.
 
-A tree is its brokers' names in order and its links with their latencies; `check_tree` is what makes a list of links a tree.
+A tree is its brokers' names in order and its links with their latencies; `check_tree` is what makes a list of links a
+tree.
 """
 
 import heapq
@@ -101,10 +102,11 @@ def check_tree(brokers: tuple[str, ...], links: list[tuple[str, str]]) -> None:
 def _transit_stub(shape: TreeShape, brokers: tuple[str, ...], dice: Random) -> list[tuple[str, str, int]]:
     """A two-level network in the manner of BRITE, and a random overlay tree on random routers of it.
 
-    Domains stand at random places of a unit square; their gateways form the transit network. The routers of a domain stand at random places
-    around its gateway. At both levels, nodes come one by one and link to two of those before them, nearer ones more likely (Waxman). A
-    link's delay is its length. As a domain has one gateway, the shortest path between two routers is the sum of
-    two paths to gateways and one between these. Delays are scaled so that the longest overlay link has `latency_ms_max`.
+    Domains stand at random places of a unit square; their gateways form the transit network. The routers of a domain
+    stand at random places around its gateway. At both levels, nodes come one by one and link to two of those before
+    them, nearer ones more likely (Waxman). A link's delay is its length. As a domain has one gateway, the shortest
+    path between two routers is the sum of two paths to gateways and one between these. Delays are scaled so that the
+    longest overlay link has `latency_ms_max`.
     """
     size = math.ceil(shape.nodes / shape.domains)
     gateways = [(dice.random(), dice.random()) for _ in range(shape.domains)]

@@ -43,7 +43,7 @@ def beyond_each_wire(adjacency: Adjacency, local: dict[str, int]) -> dict[tuple[
 
 
 def parents(adjacency: Adjacency, root: str) -> dict[str, str]:
-    """Each broker's neighbour towards the root; empty for the root, and for the first broker of a part cut off from it."""
+    """Each broker's neighbour towards the root; empty for the root, and for the first of each part cut off from it."""
     above: dict[str, str] = {}
     for start in (root, *adjacency):
         if start in above:

@@ -1,7 +1,8 @@
 """What clients do in a scenario: subscribe, change their minds, publish.
 
-Each broker has one client. The papers' workload (icdcs03 §6.1): an event is nine printable characters, a filter one character that the
-event must contain. A second one, quotes, has filters with equalities and ranges that cover each other now and then.
+Each broker has one client. The papers' workload (icdcs03 §6.1): an event is nine printable characters, a filter one
+character that the event must contain. A second one, quotes, has filters with equalities and ranges that cover each
+other now and then.
 """
 
 from collections.abc import Mapping

@@ -1,13 +1,15 @@
 """The virtual world: brokers, links and time, driving the same brain that runs on sockets.
 
-It keeps what a world promises (`broker/inputs.py`): links are FIFO, a message on a link that has ended never arrives, both ends hear of the end, each
-after a time of its own, and always before they hear that the link is up again. Everything that happens is written to the trace.
+It keeps what a world promises (`broker/inputs.py`): links are FIFO, a message on a link that has ended never arrives,
+both ends hear of the end, each after a time of its own, and always before they hear that the link is up again.
+Everything that happens is written to the trace.
 
-A link is two `Wire`s. What a node believes (`Node.wires`) may lag behind what is (`World.adjacency`): what it sends on a wire that has
-ended is dropped.
+A link is two `Wire`s. What a node believes (`Node.wires`) may lag behind what is (`World.adjacency`): what it sends
+on a wire that has ended is dropped.
 
-The world also knows what no broker knows, the whole tree. From it comes, for each wire, the set of filters that brokers beyond it
-hold for their clients; an event that crosses a wire beyond which nobody wants it is misrouted (icdcs03 §6.3).
+The world also knows what no broker knows, the whole tree. From it comes, for each wire, the set of filters that
+brokers beyond it hold for their clients; an event that crosses a wire beyond which nobody wants it is misrouted
+(icdcs03 §6.3).
 """
 
 from collections.abc import Callable, Mapping
@@ -40,7 +42,7 @@ from regraft.broker.inputs import (
     Received,
     TimerFired,
 )
-from regraft.broker.messages import Control, Message, Subscribe, Unsubscribe
+from regraft.broker.messages import Confirm, Control, Message, Subscribe, Unsubscribe
 from regraft.errors import UsageError
 from regraft.model.events import Event, Value
 from regraft.sim.agenda import Agenda
@@ -107,7 +109,8 @@ class Node:
 
 
 class World:
-    """`record`, where given, is called with every (broker, time, input, effects); it must not change them."""
+    """`record`, where given, is called with every (broker, time, input, effects), and with no input where a core
+    begins; it must not change them."""
 
     def __init__(
         self,
@@ -119,7 +122,7 @@ class World:
         ns_per_byte: float = NANOSECONDS_PER_BYTE_AT_1_MBIT / 10,
         detect_ns: tuple[int, int] = (0, 0),
         root: str = "",
-        record: Callable[[str, int, Input, list[Effect]], None] | None = None,
+        record: Callable[[str, int, Input | None, list[Effect]], None] | None = None,
     ) -> None:
         self.config = config
         self.catalogue = FilterCatalogue(config.covering)
@@ -130,7 +133,10 @@ class World:
         self.agenda = Agenda()
         self.now_ns = 0
         self.ledger = Ledger(self.catalogue) if level != row.LEVEL_SUMMED else None
-        self.told_in_force: list[Callable[[str, str, str], None]] = []  # (broker, client, filter)
+        self.second_round: list[
+            Callable[[str, tuple[str, ...]], None]
+        ] = []  # an origin's confirmation: broker, filters
+        self.told_in_force: list[Callable[[str, str, str], None]] = []  # broker, client, filter
         self.event_hops = self.misrouted_hops = self.control_hops = self.dropped = 0
         self.published = self.delivered = 0
         self.misbehaved: list[str] = []
@@ -156,10 +162,15 @@ class World:
     # --- what operators, faults and clients do
 
     def add_broker(self, name: str) -> None:
-        self.nodes[name] = Node(name, Broker(name, self.config, self.catalogue))
+        self.nodes[name] = Node(name, self._new_core(name))
         self.adjacency[name] = {}
         self._sequences.setdefault(name, 0)
         self._write(row.KIND_BROKER_UP, name)
+
+    def _new_core(self, name: str) -> Broker:
+        if self._record is not None:
+            self._record(name, self.now_ns, None, [])
+        return Broker(name, self.config, self.catalogue)
 
     def add_client(self, client: str, broker: str) -> None:
         self.home[client] = broker
@@ -231,7 +242,7 @@ class World:
         node = self.node(name)
         if node.alive:
             raise UsageError(f"{name} is up already")
-        node.start(Broker(name, self.config, self.catalogue))
+        node.start(self._new_core(name))
         self._write(row.KIND_BROKER_UP, name)
         for client, home in self.home.items():
             if home == name:
@@ -387,6 +398,8 @@ class World:
                         self._deliver(node, client, effect.event)
                 case Send():
                     self.control_under_way += 1
+                    if type(effect.message) is Confirm:
+                        self._asked_again(node, effect.message)
                     wire = node.wires[effect.neighbour]
                     self._transmit(wire, effect.message, FRAME_BYTES + len(encode(effect.message)))
                 case SetTimer():
@@ -442,6 +455,11 @@ class World:
         if node.wires.get(neighbour) is wire:
             del node.wires[neighbour]
             self._input(node, LinkDown(neighbour))
+
+    def _asked_again(self, node: Node, message: Confirm) -> None:
+        if message.origin == node.name and message.round == 2:
+            for listener in self.second_round:
+                listener(node.name, message.filters)
 
     def _in_force(self, node: Node, effect: TellInForce) -> None:
         client, filter = effect.client, effect.filter
@@ -507,8 +525,8 @@ class World:
             carried = None if len(filters) == 1 else f'{{"filters":{len(filters)}}}'
             first = filters[0] if len(filters) == 1 else None
             return (self.now_ns, kind, *ends, None, None, first, what, cause, change or None, size, carried)
-        what = type(message).__name__.lower()
-        return (self.now_ns, kind, *ends, None, None, message.filter, what, row.CAUSE_CLIENT, None, size, None)  # type: ignore[union-attr]
+        what = row.MESSAGE_CONFIRM if type(message) is Confirm else row.MESSAGE_CONFIRMED
+        return (self.now_ns, kind, *ends, None, None, None, what, row.CAUSE_CLIENT, None, size, None)
 
     def write_sums(self, begin_ns: int) -> None:
         """The rows of a counted trace for the interval that began then; the world has just come to its end."""

@@ -1,7 +1,8 @@
 """What a broker does when the tree changes under it: one module a protocol.
 
-A protocol does not send (un)subscriptions itself. It says which filters' withdrawal must wait (`withheld`) and until when; the broker brings
-each neighbour up to date for everything else. `expire` hands back the filters to look at again.
+A protocol does not send (un)subscriptions itself. It says which filters' withdrawal must wait (`withheld`) and until
+when; the broker brings each neighbour up to date for everything else. `expire` hands back the filters to look at
+again.
 """
 
 from typing import Protocol

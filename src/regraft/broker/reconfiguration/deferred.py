@@ -1,13 +1,14 @@
-"""`deferred`: after a break, unsubscriptions wait for the replacement's subscriptions (icdcs03 §5; sem02 calls for it in §4.3).
+"""`deferred`: after a break, unsubscriptions wait for the replacement's subscriptions (icdcs03 §5).
 
-The entries towards the lost link go at once, so that a broker which has the lost link and the new one in common does not offer them
-over the new one (§5.2); only the *forwarding* of their unsubscription waits, `withdraw_after_ns`. A leaf has nobody to
-tell and waits for nothing. When the time has come, what is withdrawn follows from the table as it then is: a filter that has come
-back meanwhile is skipped, and a link that broke and returned has started anew (every break has a name of its own).
+The entries towards the lost link go at once, so that a broker which has the lost link and the new one in common does
+not offer them over the new one (§5.2); only the *forwarding* of their unsubscription waits, `withdraw_after_ns`. A
+leaf has nobody to tell and waits for nothing. When the time has come, what is withdrawn follows from the table as it
+then is: a filter that has come back meanwhile is skipped, and a link that broke and returned has started anew (every
+break has a name of its own).
 
-Promises what `strawman` promises. Where we depart from the paper: (1) a neighbour that still holds a filter from before the break
-is not told it again when it comes back, because a broker knows what each neighbour has been told; (2) a filter that two breaks orphaned waits for
-the later of the two.
+Promises what `strawman` promises. Where we depart from the paper: (1) a neighbour that still holds a filter from
+before the break is not told it again when it comes back, because a broker knows what each neighbour has been told;
+(2) a filter that two breaks orphaned waits for the later of the two.
 """
 
 from regraft.broker.effects import Effect, SetTimer

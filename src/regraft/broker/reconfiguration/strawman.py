@@ -1,8 +1,8 @@
 """`strawman`: a broken link is an unsubscription of everything that came over it (sem02 §4.3, Fig. 9; icdcs03 §4).
 
-Promises that the tables are exact once the last change has been digested, whatever breaks or comes meanwhile. Uses nothing but the
-publish/subscribe system's own messages. What it costs: routes are torn down across the whole tree and laid again when the
-replacement arrives.
+Promises that the tables are exact once the last change has been digested, whatever breaks or comes meanwhile. Uses
+nothing but the publish/subscribe system's own messages. What it costs: routes are torn down across the whole tree and
+laid again when the replacement arrives.
 """
 
 from regraft.broker.effects import Effect

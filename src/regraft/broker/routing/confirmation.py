@@ -1,146 +1,188 @@
-"""When is a subscription in force? A question that goes out behind it and comes back from the ends of the tree.
+"""When is a subscription in force? Two rounds of questions through the tree, behind the subscription.
 
-The promise: a client is told when, and only when, every broker that the tree connected to it while the question was out
-holds the route that its filter needs; and it is told also where links break meanwhile.
+The promise: when a client is told, there has been a moment, after it asked, at which every broker that the tree then
+connected to it held the route that its filter needs. It is told also where links break meanwhile: as soon as the tree
+has stood still for two rounds.
 
-How: links are FIFO, so a `Confirm` that follows a `Subscribe` over a link arrives when the route is laid. A broker asked by one
-neighbour asks all the others that must hold a route (its *carriers*) and answers when they have. What one neighbour has answered for a
-filter stays answered for the next client that wants the same, until we withdraw the filter there or the link ends: a thousand clients
-with one filter cost one question. A link that ends while an answer is gathered makes it incomplete; an incomplete answer travels back
-at once, and the broker where the client is asks again after a while, now along the tree as it has become. A link that comes up
-meanwhile is asked too.
+How: links are FIFO, so a question that follows a `Subscribe` over a link arrives when the route is laid. In the first
+round every broker looks whether it has the routes, passes the question on to all others that must have them (its
+*carriers*), and answers when they have answered. It then watches until the second round comes by: a link that
+changes, or a route asked about that goes, spoils the answer. So if the second round comes back whole, nobody's routes
+changed between the two, and the end of the first is that moment. (It is the double collect of a shared-memory
+snapshot.) A spoiled round travels back at once, and the origin asks again after a rest, along the tree as it has
+become.
 
-What is left out: a link that changes *behind* a broker that has already answered is not noticed by this question; the routes over it are then
-the reconfiguration protocol's to mend, as they would be had it changed a moment later.
+A broker has one probe of its own under way, for all that its clients have asked before it began; what they ask
+meanwhile waits for the next. So the cost, four messages a link and probe, follows from time and not from the number
+of clients.
+
+A broker remembers one probe an origin, a bounded number in all, and forgets the oldest beyond; a question about a
+forgotten probe is answered as spoiled. So neither a crashed origin nor a lost answer leaves anything behind that
+matters.
 
 These messages are the only ones that the papers do not have; their measures leave them out (docs/guide/trace.md).
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from regraft.broker.effects import Effect, PeerMisbehaved, Send, SetTimer, TellInForce
+from regraft.broker.effects import Effect, Send, SetTimer, TellInForce
 from regraft.broker.messages import Confirm, Confirmed
 
+TIMER = "confirm"
 OWN_CLIENTS = ""
-TIMER_PREFIX = "confirm:"
 
 
 @dataclass(slots=True)
-class Question:
-    """What one asker (a neighbour, or our own clients) wants to know of one filter."""
+class Probe:
+    """One origin's questions at this broker. `waiting` are the carriers that owe an answer in this round."""
 
     serial: int
-    clients: dict[str, None] = field(default_factory=dict)  # for our own clients: who is to be told
-    disturbed: bool = False
-    resting: bool = False  # until the timer fires; only our own clients' questions
+    filters: tuple[str, ...]
+    asker: str
+    round: int = 1
+    waiting: dict[str, None] = field(default_factory=dict)
+    spoiled: bool = False
 
 
 class Confirmation:
-    """`carriers` is looked up by the broker at each step and handed in, so that nothing here knows the table."""
+    """`carriers(asker)` names the neighbours that must hold a route to what came from `asker`; `laid(asker, filters)`
+    says whether this broker routes all of these towards it."""
 
-    def __init__(self, again_after_ns: int, pending_max: int) -> None:
+    def __init__(
+        self,
+        name: str,
+        again_after_ns: int,
+        probes_max: int,
+        carriers: Callable[[str], list[str]],
+        laid: Callable[[str, tuple[str, ...]], bool],
+    ) -> None:
+        self._name = name
         self._again_after_ns = again_after_ns
-        self._pending_max = pending_max
+        self._probes_max = probes_max
+        self._carriers = carriers
+        self._laid = laid
         self._serial = 0
-        self._questions: dict[str, dict[str, Question]] = {}  # filter -> asker -> question
-        self._asked: dict[str, dict[str, int]] = {}  # neighbour -> filter -> serial of our Confirm under way
-        self._confirmed: dict[str, dict[str, None]] = {}  # neighbour -> filters whose routes are laid beyond it
+        self._probes: dict[str, Probe] = {}  # by origin
+        self._clients: dict[str, dict[str, None]] = {}  # filter -> clients, of our own probe
+        self._queue: dict[str, dict[str, None]] = {}  # filter -> clients, for the next one
+        self._resting = False
 
-    def open_link(self, neighbour: str) -> None:
-        self._asked[neighbour] = {}
-        self._confirmed[neighbour] = {}
+    # --- our own clients
 
-    def close_link(self, neighbour: str) -> list[str]:
-        """Returns the filters whose questions must be looked at again."""
-        unanswered = self._asked.pop(neighbour)
-        del self._confirmed[neighbour]
-        for filter, askers in list(self._questions.items()):
-            askers.pop(neighbour, None)
-            if not askers:
-                del self._questions[filter]
-            elif filter in unanswered:
-                for question in askers.values():
-                    question.disturbed = True
-        return [filter for filter in unanswered if filter in self._questions]
+    def ask(self, now_ns: int, client: str, filter: str) -> list[Effect]:
+        self._queue.setdefault(filter, {})[client] = None
+        return self._begin(now_ns)
 
-    def withdraw(self, neighbour: str, filters: tuple[str, ...], covering: bool) -> None:
-        """We took filters back from a neighbour: what it confirmed of them is void. With covering, a filter
-        that one of these stood for may have been its way to be confirmed, so everything is."""
-        confirmed, asked = self._confirmed[neighbour], self._asked[neighbour]
-        if covering:
-            confirmed.clear()
-        for filter in filters:
-            confirmed.pop(filter, None)
-            asked.pop(filter, None)
+    def forget(self, client: str, filter: str) -> None:
+        """The client no longer wants to know."""
+        for waiting in (self._clients, self._queue):
+            clients = waiting.get(filter, {})
+            clients.pop(client, None)
+            if filter in waiting and not clients:
+                del waiting[filter]
 
-    def pending(self) -> list[str]:
-        return list(self._questions)
+    def rested(self, now_ns: int) -> list[Effect]:
+        self._resting = False
+        return self._begin(now_ns)
 
-    def ask_for_client(self, client: str, filter: str) -> None:
-        question = self._questions.setdefault(filter, {}).setdefault(OWN_CLIENTS, Question(0))
-        question.clients[client] = None
-
-    def forget_client(self, client: str, filter: str) -> None:
-        askers = self._questions.get(filter, {})
-        question = askers.get(OWN_CLIENTS)
-        if question is not None and client in question.clients:
-            del question.clients[client]
-            if not question.clients:
-                del askers[OWN_CLIENTS]
-                if not askers:
-                    del self._questions[filter]
-
-    def asked_by(self, neighbour: str, message: Confirm) -> list[Effect]:
-        if len(self._questions) >= self._pending_max:
-            return [PeerMisbehaved(neighbour, f"more than {self._pending_max} confirmations under way")]
-        self._questions.setdefault(message.filter, {})[neighbour] = Question(message.serial)
-        return []
-
-    def answered_by(self, neighbour: str, message: Confirmed) -> None:
-        if self._asked[neighbour].get(message.filter) != message.serial:
-            return  # the answer to a question that a later withdrawal has made void
-        del self._asked[neighbour][message.filter]
-        if message.complete:
-            self._confirmed[neighbour][message.filter] = None
-        else:
-            for asker, question in self._questions.get(message.filter, {}).items():
-                if asker != neighbour:
-                    question.disturbed = True
-
-    def rested(self, filter: str) -> None:
-        """The time to ask again has come."""
-        question = self._questions.get(filter, {}).get(OWN_CLIENTS)
-        if question is not None:
-            question.resting = question.disturbed = False
-
-    def proceed(self, filter: str, asker: str, carriers: list[str]) -> list[Effect]:
-        """Answer one asker if that can be done now; if not, see that every carrier has been asked."""
-        question = self._questions[filter][asker]
-        if question.resting:
+    def _begin(self, now_ns: int) -> list[Effect]:
+        if self._resting or self._name in self._probes or not self._queue:
             return []
-        missing = [carrier for carrier in carriers if filter not in self._confirmed[carrier]]
-        if missing and not question.disturbed:
-            return [effect for carrier in missing for effect in self._ask(carrier, filter)]
-        return self._answer(filter, asker, question)
+        self._clients, self._queue = self._queue, {}
+        self._serial = max(self._serial + 1, now_ns)  # a broker that forgot all in a crash does not repeat itself
+        self._probes[self._name] = Probe(self._serial, tuple(self._clients), OWN_CLIENTS)
+        return self._pass_on(now_ns, self._name)
 
-    def _ask(self, carrier: str, filter: str) -> list[Effect]:
-        if filter in self._asked[carrier]:
+    def _conclude(self, now_ns: int, probe: Probe) -> list[Effect]:
+        """Our own probe's round is over."""
+        if not probe.spoiled and probe.round == 1:
+            probe.round = 2
+            return self._pass_on(now_ns, self._name)
+        del self._probes[self._name]
+        told = self._clients
+        self._clients = {}
+        if not probe.spoiled:
+            return [TellInForce(client, filter) for filter in told for client in told[filter]] + self._begin(now_ns)
+        for filter, clients in self._queue.items():
+            told.setdefault(filter, {}).update(clients)
+        self._queue = told
+        self._resting = True
+        return [SetTimer(TIMER, self._again_after_ns)]
+
+    # --- other brokers' questions
+
+    def asked(self, now_ns: int, neighbour: str, message: Confirm) -> list[Effect]:
+        origin = message.origin
+        if origin == self._name:  # asked by what we were before a crash
+            return [Send(neighbour, Confirmed(origin, message.serial, message.round, False))]
+        if message.round == 1:
+            self._probes.pop(origin, None)
+            if len(self._probes) >= self._probes_max:
+                oldest = next(other for other in self._probes if other != self._name)
+                del self._probes[oldest]
+            probe = Probe(message.serial, message.filters, neighbour)
+            probe.spoiled = not self._laid(neighbour, message.filters)
+            self._probes[origin] = probe
+            return self._pass_on(now_ns, origin)
+        known = self._probes.get(origin)
+        if known is None or known.serial != message.serial or known.asker != neighbour or known.waiting:
+            return [Send(neighbour, Confirmed(origin, message.serial, message.round, False))]
+        known.round = 2
+        return self._pass_on(now_ns, origin)
+
+    def answered(self, now_ns: int, neighbour: str, message: Confirmed) -> list[Effect]:
+        probe = self._probes.get(message.origin)
+        if probe is None or (probe.serial, probe.round) != (message.serial, message.round):
+            return []  # to a question that has been given up
+        if neighbour not in probe.waiting:
             return []
-        self._serial += 1
-        self._asked[carrier][filter] = self._serial
-        return [Send(carrier, Confirm(filter, self._serial))]
+        del probe.waiting[neighbour]
+        if not message.complete:
+            probe.spoiled = True
+        return [] if probe.waiting and not probe.spoiled else self._answer(now_ns, message.origin)
 
-    def _answer(self, filter: str, asker: str, question: Question) -> list[Effect]:
-        if asker == OWN_CLIENTS and question.disturbed:
-            question.resting = True
-            return [SetTimer(TIMER_PREFIX + filter, self._again_after_ns)]
-        askers = self._questions[filter]
-        del askers[asker]
-        if not askers:
-            del self._questions[filter]
-        if asker == OWN_CLIENTS:
-            return [TellInForce(client, filter) for client in question.clients]
-        return [Send(asker, Confirmed(filter, question.serial, not question.disturbed))]
+    def _pass_on(self, now_ns: int, origin: str) -> list[Effect]:
+        probe = self._probes[origin]
+        carriers = self._carriers(probe.asker)
+        if probe.spoiled or not carriers:
+            return self._answer(now_ns, origin)
+        probe.waiting = dict.fromkeys(carriers)
+        question = Confirm(origin, probe.serial, probe.round, probe.filters)
+        return [Send(carrier, question) for carrier in carriers]
 
-    def askers(self, filter: str) -> list[str]:
-        return list(self._questions.get(filter, {}))
+    def _answer(self, now_ns: int, origin: str) -> list[Effect]:
+        probe = self._probes[origin]
+        probe.waiting = {}
+        if origin == self._name:
+            return self._conclude(now_ns, probe)
+        if probe.round == 2 or probe.spoiled:
+            del self._probes[origin]
+        return [Send(probe.asker, Confirmed(origin, probe.serial, probe.round, not probe.spoiled))]
+
+    # --- what spoils an answer
+
+    def tree_changed(self, now_ns: int, lost: str | None) -> list[Effect]:
+        """A link of ours came up or, where a neighbour is named, ended; or the way to the root turned."""
+        effects: list[Effect] = []
+        for origin in list(self._probes):
+            if self._probes[origin].asker == lost:
+                del self._probes[origin]
+            else:
+                effects += self._spoil(now_ns, origin)
+        return effects
+
+    def routes_lost(self, now_ns: int, neighbour: str) -> list[Effect]:
+        """The neighbour has taken filters back."""
+        effects: list[Effect] = []
+        for origin, probe in list(self._probes.items()):
+            if probe.asker == neighbour and not self._laid(neighbour, probe.filters):
+                effects += self._spoil(now_ns, origin)
+        return effects
+
+    def _spoil(self, now_ns: int, origin: str) -> list[Effect]:
+        probe = self._probes[origin]
+        if probe.spoiled:
+            return []
+        probe.spoiled = True
+        return self._answer(now_ns, origin) if probe.waiting else []

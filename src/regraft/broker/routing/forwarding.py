@@ -6,23 +6,24 @@
 | subscription | what we want for anyone but it | neighbours that asked for it |
 | hierarchical | the same, if it is our parent | the parent, and children that asked for it |
 
-Each is two answers: `wanted`, which of some filters a neighbour ought to be told, and `always`, the neighbours that get every event.
-sem02 Fig. 8 as written sends an event once for each filter that it satisfies; here a neighbour gets it once.
+Each is two answers: `wanted`, which filters each neighbour ought to be told, and `always`, the neighbours that get
+every event. sem02 Fig. 8 as written sends an event once for each filter that it satisfies; here a neighbour gets
+it once.
 
-With *covering*, a neighbour is told only the filters that no other filter told to it covers, which depends on the table alone and not
-on the order in which it came about. Of two filters that say the same, the one with the smaller text stands for both.
+With *covering*, a neighbour is told only the filters that no other filter told to it covers, which depends on the
+table alone and not on the order in which it came about. Of two filters that say the same, the one with the smaller
+text stands for both.
 """
 
 from typing import Protocol
 
 from regraft.broker.catalogue import FilterCatalogue
 from regraft.broker.routing.table import SubscriptionTable
-from regraft.matching import slots
 
 
 class ForwardingStrategy(Protocol):
-    def wanted(self, table: SubscriptionTable, neighbour: str, among: int) -> int:
-        """Which filters of `among` this neighbour ought to be told."""
+    def wanted(self, table: SubscriptionTable, among: int) -> list[tuple[str, int]]:
+        """For each neighbour, which filters of `among` it ought to be told."""
 
     def always(self, table: SubscriptionTable) -> tuple[str, ...]:
         """The neighbours that get every event."""
@@ -37,8 +38,8 @@ class ForwardingStrategy(Protocol):
 class MessageForwarding:
     """Subscriptions stay where they are, events go everywhere."""
 
-    def wanted(self, table: SubscriptionTable, neighbour: str, among: int) -> int:
-        return 0
+    def wanted(self, table: SubscriptionTable, among: int) -> list[tuple[str, int]]:
+        return [(neighbour, 0) for neighbour in table.heard]
 
     def always(self, table: SubscriptionTable) -> tuple[str, ...]:
         return tuple(table.heard)
@@ -54,17 +55,16 @@ class SubscriptionForwarding:
     """A subscription goes everywhere, up to the brokers that already ask for the same; events follow it back."""
 
     def __init__(self, covering: FilterCatalogue | None = None) -> None:
-        self.covering = covering
+        self._covering = covering
 
-    def wanted(self, table: SubscriptionTable, neighbour: str, among: int) -> int:
+    def wanted(self, table: SubscriptionTable, among: int) -> list[tuple[str, int]]:
         once, twice = table.once_and_twice()
-        candidates = (once & ~table.heard[neighbour]) | twice
-        chosen = candidates & among
-        if self.covering is not None:
-            for slot in slots(chosen):
-                if self.covering.coverers(slot) & candidates:
-                    chosen &= ~(1 << slot)
-        return chosen
+        if self._covering is None:
+            once &= among
+            twice &= among
+            return [(neighbour, (once & ~heard) | twice) for neighbour, heard in table.heard.items()]
+        everything = [(neighbour, (once & ~heard) | twice) for neighbour, heard in table.heard.items()]
+        return [(neighbour, self._covering.maximal(filters, among)) for neighbour, filters in everything]
 
     def always(self, table: SubscriptionTable) -> tuple[str, ...]:
         return ()
@@ -81,16 +81,19 @@ class HierarchicalForwarding(SubscriptionForwarding):
 
     def __init__(self, covering: FilterCatalogue | None = None) -> None:
         super().__init__(covering)
-        self.parent = ""
+        self._parent = ""
 
-    def wanted(self, table: SubscriptionTable, neighbour: str, among: int) -> int:
-        return super().wanted(table, neighbour, among) if neighbour == self.parent else 0
+    def wanted(self, table: SubscriptionTable, among: int) -> list[tuple[str, int]]:
+        return [
+            (neighbour, filters if neighbour == self._parent else 0)
+            for neighbour, filters in super().wanted(table, among)
+        ]
 
     def always(self, table: SubscriptionTable) -> tuple[str, ...]:
-        return (self.parent,) if self.parent in table.heard else ()
+        return (self._parent,) if self._parent in table.heard else ()
 
     def carriers(self, table: SubscriptionTable, asker: str) -> list[str]:
-        return [self.parent] if self.parent in table.heard and self.parent != asker else []
+        return [self._parent] if self._parent in table.heard and self._parent != asker else []
 
     def assign_parent(self, neighbour: str) -> None:
-        self.parent = neighbour
+        self._parent = neighbour

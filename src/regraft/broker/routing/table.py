@@ -5,12 +5,12 @@ kinds of such sets:
 
 - `heard[n]`: the filters that neighbour `n` asked us for. An event that satisfies one goes to `n`.
 - `local`: the filters of our own clients.
-- `told[n]`: the filters that we asked `n` for. It equals `heard[us]` at `n`, once what is under way has arrived, because
-  a link is FIFO and loses nothing while it lives; with the link, both vanish.
+- `told[n]`: the filters that we asked `n` for. It equals `heard[us]` at `n`, once what is under way has arrived,
+  because a link is FIFO and loses nothing while it lives; with the link, both vanish.
 
-What a neighbour *ought* to be told follows from `heard` and `local` alone, so that subscribing, unsubscribing, a broken
-link and a new one are one operation: change `heard` or `local`, then bring `told` to what it ought to be. The protocols
-differ in *when* they let that happen, and for which filters.
+What a neighbour *ought* to be told follows from `heard` and `local` alone, so that subscribing, unsubscribing, a
+broken link and a new one are one operation: change `heard` or `local`, then bring `told` to what it ought to be. The
+protocols differ in *when* they let that happen, and for which filters.
 """
 
 from regraft.matching import slots

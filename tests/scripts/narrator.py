@@ -1,0 +1,181 @@
+"""Runs a golden script in the virtual world and writes down what the brokers were told and what they did.
+
+A script is commands, a line `---`, and the story that they must give. Commands:
+
+    brokers a-b b-c [key=value …]   the tree, and settings of the brokers (protocol=, forwarding=, covering=, batch=, …)
+    subscribe s@b "price > 10"      client s of broker b subscribes and asks to be told when that is in force
+    unsubscribe s@b "price > 10"
+    publish p@a price=12 symbol='IBM'
+    down a-b, up a-c                a link breaks; a link comes up
+    crash b, restart b
+    deliver 3                       the next three things on the agenda happen (messages arrive, timers fire)
+    wait 200ms                      all that is due in that time happens
+    settle                          everything happens, until nothing is left
+    tables                          every broker's table
+"""
+
+import shlex
+from random import Random
+
+import msgspec
+
+from regraft.broker import BrokerConfig
+from regraft.broker.effects import (
+    CancelTimer,
+    Effect,
+    Forward,
+    PeerMisbehaved,
+    Refuse,
+    Send,
+    SetTimer,
+    TellInForce,
+)
+from regraft.broker.inputs import Input, LinkDown, LinkUp, ParentAssigned, Received, TimerFired
+from regraft.broker.messages import Confirm, Confirmed, Subscribe, Unsubscribe
+from regraft.model.events import Event, Value
+from regraft.sim.checkers import Connected, InForce, Quiet, Tables
+from regraft.sim.topology import split_link
+from regraft.sim.world import World
+from regraft.trace import TraceBuffer
+
+MILLISECOND_NS = 1_000_000
+LATENCY_NS = MILLISECOND_NS
+
+
+class Narrator:
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.world: World | None = None
+
+    def run(self, script: str) -> str:
+        for line in script.splitlines():
+            command = line.partition("#")[0].strip()
+            if command:
+                self._command(command)
+        assert self.world is not None
+        self.world.advance(self.world.now_ns)
+        for node in self.world.nodes.values():
+            node.core.check()
+        checkers = [Tables(), Connected(), Quiet(), self._in_force]
+        violations = [violation for checker in checkers for violation in checker.violations(self.world)]
+        self.lines += violations or ["invariants ok"]
+        return "\n".join(self.lines) + "\n"
+
+    def _command(self, command: str) -> None:
+        word, _, rest = command.partition(" ")
+        if word == "brokers":
+            self._brokers(rest.split())
+            return
+        world = self.world
+        assert world is not None, "a script begins with `brokers`"
+        self.lines.append(f"> {command}")
+        match word:
+            case "subscribe" | "unsubscribe":
+                who, filter = shlex.split(rest)
+                client = self._client(who)
+                if word == "subscribe":
+                    world.subscribe(client, filter, True)
+                else:
+                    world.unsubscribe(client, filter)
+            case "publish":
+                who, *attributes = rest.split()
+                world.publish(self._client(who), dict(_attribute(text) for text in attributes))
+            case "down":
+                world.link_down(*split_link(rest, "script"))
+            case "up":
+                world.link_up(*split_link(rest, "script"), LATENCY_NS)
+            case "crash":
+                world.crash(rest)
+            case "restart":
+                world.restart(rest)
+            case "deliver":
+                for _ in range(int(rest)):
+                    assert world.step(), "nothing is left to be delivered"
+            case "wait":
+                world.advance(world.now_ns + int(rest.removesuffix("ms")) * MILLISECOND_NS)
+            case "settle":
+                while world.step():
+                    pass
+            case "tables":
+                self._tables()
+            case _:
+                raise AssertionError(f"no such command: {command}")
+
+    def _brokers(self, words: list[str]) -> None:
+        settings = dict(word.split("=") for word in words if "=" in word)
+        root = settings.pop("root", "")
+        if "protocol" in settings:
+            settings["reconfiguration"] = settings.pop("protocol")
+        config = msgspec.convert(settings, BrokerConfig, strict=False)
+        world = self.world = World(
+            config, TraceBuffer("script"), "full", dice=Random(0), root=root, record=self._narrate
+        )
+        self._in_force = InForce(world)
+        links = [split_link(word, "script") for word in words if "=" not in word]
+        for broker in dict.fromkeys(name for link in links for name in link):
+            world.add_broker(broker)
+        for a, b in links:
+            world.link_up(a, b, LATENCY_NS)
+        self.lines.clear()  # the story begins when the tree stands
+
+    def _client(self, who: str) -> str:
+        client, _, broker = who.partition("@")
+        assert self.world is not None
+        if client not in self.world.home:
+            self.world.add_client(client, broker)
+        assert self.world.home[client] == broker
+        return client
+
+    def _narrate(self, broker: str, now_ns: int, given: Input | None, effects: list[Effect]) -> None:
+        match given:
+            case Received():
+                self.lines.append(f"{given.neighbour} → {broker}  {_message(given.message)}")
+            case LinkUp() | LinkDown():
+                what = "has a link to" if isinstance(given, LinkUp) else "has lost its link to"
+                self.lines.append(f"{broker} {what} {given.neighbour}")
+            case ParentAssigned():
+                self.lines.append(f"{broker} has {given.neighbour or 'nobody'} above it")
+            case TimerFired():
+                self.lines.append(f"{broker} wakes up: {given.name}")
+        for effect in effects:
+            match effect:
+                case Forward():
+                    for client in effect.clients:
+                        self.lines.append(f"  {broker} delivers {effect.event.name} to {client}")
+                case SetTimer():
+                    self.lines.append(
+                        f"  {broker} will wake up in {effect.after_ns // MILLISECOND_NS} ms: {effect.name}"
+                    )
+                case TellInForce():
+                    self.lines.append(f"  {broker} tells {effect.client}: {effect.filter} is in force")
+                case Refuse():
+                    self.lines.append(f"  {broker} refuses {effect.client}: {effect.reason}")
+                case PeerMisbehaved():
+                    self.lines.append(f"  {broker} complains of {effect.neighbour}: {effect.reason}")
+                case Send() | CancelTimer():
+                    pass  # told when it arrives
+
+    def _tables(self) -> None:
+        assert self.world is not None
+        for broker, node in self.world.nodes.items():
+            for neighbour, heard in sorted(node.core.table.heard.items()):
+                for text in self.world.catalogue.texts(heard):
+                    self.lines.append(f"  {broker} sends {neighbour}  {text}")
+
+
+def _attribute(text: str) -> tuple[str, Value]:
+    name, _, value = text.partition("=")
+    return name, msgspec.json.decode(value.replace("'", '"'))
+
+
+def _message(message: object) -> str:
+    match message:
+        case Event():
+            return f"Event {message.name}"
+        case Subscribe() | Unsubscribe():
+            return f"{type(message).__name__} {', '.join(message.filters)}"
+        case Confirm():
+            return f"Confirm? {', '.join(message.filters)} ({message.origin}, round {message.round})"
+        case Confirmed():
+            return f"{'Confirmed' if message.complete else 'Spoiled'} ({message.origin}, round {message.round})"
+    raise AssertionError(message)
