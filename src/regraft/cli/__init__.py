@@ -7,7 +7,7 @@ what on the standard error, is decided in `process.py` for all of them.
 
 import typer
 
-from regraft.cli import bench, covers, match
+from regraft.cli import bench, covers, explain, match, sim
 from regraft.cli.process import run
 
 __all__ = ["app", "main"]
@@ -21,6 +21,8 @@ app = typer.Typer(
 )
 app.command("match")(match.match)
 app.command("covers")(covers.covers)
+app.command("sim")(sim.sim)
+app.command("explain")(explain.explain)
 app.command("bench")(bench.bench)
 
 

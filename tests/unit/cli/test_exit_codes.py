@@ -9,7 +9,7 @@ import pytest
 
 from unit.cli.conftest import Regraft
 
-COMMANDS = ["match", "covers", "bench"]
+COMMANDS = ["match", "covers", "sim", "explain", "bench"]
 
 Start = Callable[..., subprocess.Popen[bytes]]
 
