@@ -97,22 +97,33 @@ def violations(trace: DataFrame) -> DataFrame:
     return _in_order(trace).mapInArrow(_list_violations, from_arrow_schema(VIOLATION_SCHEMA))
 
 
-def delivery_over_time(trace: DataFrame, interval_ns: int) -> DataFrame:
+def delivery_over_time(trace: DataFrame, interval_ns: int, clients: DataFrame | None = None) -> DataFrame:
     """`run, window_ns, owed, delivered, delivered_percent` for each interval of publication that owes anything.
 
-    `window_ns` is the interval's start. What is delivered in the end counts where the event was *published*.
+    `window_ns` is the interval's start. What is delivered in the end counts where the event was *published*. With
+    `clients` (`run, client`), what is owed to these alone.
     """
-    counted = _in_order(trace).mapInArrow(_count_windows(interval_ns), from_arrow_schema(WINDOW_SCHEMA))
+    counted = _in_order(trace, clients).mapInArrow(_count_windows(interval_ns), from_arrow_schema(WINDOW_SCHEMA))
     return counted.withColumn("delivered_percent", 100.0 * F.col("delivered") / F.col("owed"))
 
 
-def _in_order(trace: DataFrame) -> DataFrame:
-    """What a witness reads, the rows of a run together and in order."""
+def steady_clients(trace: DataFrame) -> DataFrame:
+    """`run, client`: those that subscribe and never cancel a subscription; where others do, the stable core."""
+    cancelled = F.count_if(F.col("kind") == KIND_UNSUBSCRIBE)
+    changes = trace.where(F.col("kind").isin(KIND_SUBSCRIBE, KIND_UNSUBSCRIBE)).groupBy("run", "client")
+    return changes.agg(cancelled.alias("cancelled")).where("cancelled = 0").select("run", "client")
+
+
+def _in_order(trace: DataFrame, clients: DataFrame | None = None) -> DataFrame:
+    """What a witness reads, the rows of a run together and in order; of the subscriptions, those of these clients."""
     role = F.when(F.col("kind") == KIND_DELIVER, ROLE_DELIVER).when(F.col("kind") == KIND_PUBLISH, ROLE_PUBLISH)
     told = trace.where(F.col("kind").isin(KIND_RUN, KIND_PUBLISH, KIND_DELIVER)).select(
         "run", "n", role.otherwise(ROLE_RUN).cast("byte").alias("role"), "t_ns", "client", "event", "attributes"
     )
-    owed = standing(trace).select(
+    subscriptions = standing(trace)
+    if clients is not None:
+        subscriptions = subscriptions.join(clients, ["run", "client"], "left_semi")
+    owed = subscriptions.select(
         "run",
         "n",
         F.lit(ROLE_IN_FORCE).cast("byte").alias("role"),

@@ -11,43 +11,36 @@ Sets of clients are integers, a bit a client; **lost** is then `owed & ~seen`, e
 
 Order is judged at the first delivery of e1 to a client, which is too late if the client has had an e2 already that
 comes after e1. **FIFO**: e2 is a later event of the same publisher. **Causal**: e1 happened before e2, that is, e1 is
-an earlier event of e2's publisher, or it was delivered to that publisher before it published e2, transitively. Each
-event that comes too late counts once for its client, however many it should have preceded; what is a FIFO violation
-is always a causal one, too. A duplicate is counted as a duplicate, and not as late as well.
+an earlier event of e2's publisher, or it was delivered to that publisher before it published e2, transitively
+(`clocks`). Each event that comes too late counts once for its client, however many it should have preceded; what is a
+FIFO violation is always a causal one, too. A duplicate is counted as a duplicate, and not as late as well.
 
-Happened-before is kept in vector clocks. A client's clock says for each publisher the latest of its events that
-happened before or is one that the client was delivered; an event's clock is its publisher's at the time it was
-published, and with it everything that happened before: the events of one publisher are a chain, so the latest stands
-for those before it. At a delivery the client's clock, if it is not below the event's own number already (then the
-event is late), is raised to the event's.
+Memory, which does not depend on how many deliveries or hops the run has; the rows themselves are never held:
 
-Memory, which does not depend on how many deliveries or hops the run has:
+- 2 bits for each (event, client), owed and seen, and about 500 bytes an event for its name and what belongs to it;
+- at most 16 bytes for each (client, publisher) twice, and for each publisher and each event that was published after
+  its publisher had been delivered something new (events published in between share their past).
 
-- 2 bits for each (event, client): owed and seen;
-- 8 bytes for each (client, publisher), and for each publisher and each event that was published after its publisher
-  had been delivered something new: events published in between share one copy of the clock.
-
-A run of 200 clients that all publish, with 100,000 events, stays below 200 MB. The rows themselves are never held.
+For 200 clients that all publish, with 100,000 events, that is at most 400 MB.
 """
 
-from collections.abc import Iterator
+import json
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from regraft.matching import FilterIndex, slots
 from regraft.model.filters import Filter
+from regraft.pipeline.clocks import Clocks
 from regraft.trace import LEVEL_SUMMED, decode_attributes
 
 ROLE_RUN, ROLE_IN_FORCE, ROLE_PUBLISH, ROLE_DELIVER = range(4)
 
 LOST, DUPLICATED, FIFO, CAUSAL = MEASURES = ("lost", "duplicated", "fifo", "causal")
-
-Clock = npt.NDArray[np.int64]
 
 # One worker reads thousands of runs, and the runs of a campaign share their filters.
 _parse = lru_cache(maxsize=100_000)(Filter.parse)
@@ -71,8 +64,7 @@ class Debt:
 
 
 class Witness:
-    """Feed it the batches of a run (`read`), take the violations as they are found (`drain`), and `close` it at the
-    end."""
+    """Feed it the batches of a run (`read`), `close` it at the end, take the violations found so far (`drain`)."""
 
     def __init__(self, run: str) -> None:
         self.run = run
@@ -81,21 +73,16 @@ class Witness:
         self._index = FilterIndex()
         self._holders: dict[int, int] = {}  # slot -> the clients whose subscription it is
         self._owed_by_match: dict[int, int] = {}  # holds until the next subscription comes into force
+        self._clocks = Clocks()
         self._client_ids: dict[str, int] = {}
         self._clients: list[str] = []
-        self._delivered: list[int] = []  # client -> distinct events
-        self._clocks: list[Clock | None] = []  # client -> nothing until something is delivered
-        self._latest: list[dict[int, int]] = []  # client -> publisher -> highest sequence number delivered
-        self._snapshots: list[Clock | None] = []  # client -> a copy of its clock, as long as that has not moved
+        self._delivered: list[int] = []  # by client: distinct events
         self._publisher_ids: dict[str, int] = {}
         self._event_ids: dict[str, int] = {}
         self._events: list[str] = []
-        self._publishers: list[int] = []
-        self._sequences: list[int] = []
         self._published_ns: list[int | None] = []
         self._owed: list[int] = []
         self._seen: list[int] = []
-        self._event_clocks: list[Clock | None] = []
 
     def read(self, batch: pa.RecordBatch) -> None:
         roles = batch["role"].to_numpy().tolist()
@@ -110,18 +97,24 @@ class Witness:
             elif role == ROLE_IN_FORCE:
                 self._in_force(clients[row], batch["attributes"][row].as_py())
             elif role == ROLE_RUN:
-                parameters = decode_attributes(batch["attributes"][row].as_py() or "{}")
+                parameters = json.loads(batch["attributes"][row].as_py())
                 self.auditable = parameters.get("level") != LEVEL_SUMMED
 
     def drain(self) -> list[Violation]:
+        for client, event, n, overtaken in self._clocks.late:
+            if overtaken:
+                self._report(FIFO, client, event, n)
+            self._report(CAUSAL, client, event, n)
+        self._clocks.late.clear()
         violations, self._violations = self._violations, []
         return violations
 
     def close(self) -> None:
         """The run is over: what is owed and was not seen is lost."""
+        self._clocks.settle_all()
         for event, owed in enumerate(self._owed):
             for client in slots(owed & ~self._seen[event]):
-                self._violations.append(Violation(LOST, self._clients[client], self._events[event], None))
+                self._report(LOST, client, event, None)
 
     def clients(self) -> Iterator[tuple[str, int, int]]:
         """Each client with the number of events that it is owed, and of distinct events that it was delivered."""
@@ -155,57 +148,26 @@ class Witness:
             self._owed_by_match[match] = owed
         self._owed[event] = owed
         self._published_ns[event] = t_ns
-        clock = self._clocks[client]
-        if clock is not None:
-            snapshot = self._snapshots[client]
-            if snapshot is None:
-                snapshot = self._snapshots[client] = clock.copy()
-            self._event_clocks[event] = snapshot
+        self._clocks.published(client, event)
 
     def _deliver(self, client: int, event: int, n: int) -> None:
         seen, bit = self._seen[event], 1 << client
         if seen & bit:
-            self._violations.append(Violation(DUPLICATED, self._clients[client], self._events[event], n))
+            self._report(DUPLICATED, client, event, n)
             return
         self._seen[event] = seen | bit
         self._delivered[client] += 1
-        publisher, sequence = self._publishers[event], self._sequences[event]
-        latest = self._latest[client]
-        if latest.get(publisher, 0) > sequence:
-            self._violations.append(Violation(FIFO, self._clients[client], self._events[event], n))
-        else:
-            latest[publisher] = sequence
-        clock = self._clock(client)
-        if clock[publisher] >= sequence:
-            # All that happened before it is in the clock already, as is the event itself.
-            self._violations.append(Violation(CAUSAL, self._clients[client], self._events[event], n))
-            return
-        past = self._event_clocks[event]
-        if past is not None:
-            known = clock[: past.size]
-            np.maximum(known, past, out=known)
-        clock[publisher] = sequence
-        self._snapshots[client] = None
+        self._clocks.delivered(client, event, n)
 
-    def _clock(self, client: int) -> Clock:
-        """The client's clock, with room for every publisher known by now."""
-        clock = self._clocks[client]
-        publishers = len(self._publisher_ids)
-        if clock is None or clock.size < publishers:
-            grown = np.zeros(max(2 * publishers, 16), dtype=np.int64)
-            if clock is not None:
-                grown[: clock.size] = clock
-            self._clocks[client] = clock = grown
-        return clock
+    def _report(self, measure: str, client: int, event: int, n: int | None) -> None:
+        self._violations.append(Violation(measure, self._clients[client], self._events[event], n))
 
     def _client(self, name: str) -> int:
         client = self._client_ids.setdefault(name, len(self._clients))
         if client == len(self._clients):
             self._clients.append(name)
             self._delivered.append(0)
-            self._clocks.append(None)
-            self._latest.append({})
-            self._snapshots.append(None)
+            self._clocks.add_client()
         return client
 
     def _event(self, name: str) -> int:
@@ -213,19 +175,17 @@ class Witness:
         if event == len(self._events):
             publisher, _, sequence = name.rpartition("/")
             self._events.append(name)
-            self._publishers.append(self._publisher_ids.setdefault(publisher, len(self._publisher_ids)))
-            self._sequences.append(int(sequence))
             self._published_ns.append(None)
             self._owed.append(0)
             self._seen.append(0)
-            self._event_clocks.append(None)
+            self._clocks.add_event(self._publisher_ids.setdefault(publisher, len(self._publisher_ids)), int(sequence))
         return event
 
 
-def _codes(column: Any, code: Any) -> list[int]:
+def _codes(column: Any, code: Callable[[str], int]) -> list[int]:
     """The column with each distinct string replaced by its code; null is -1."""
     encoded = column.dictionary_encode()
-    codes = [code(name) for name in encoded.dictionary.to_pylist()]
-    codes.append(-1)
+    codes = np.array([*map(code, encoded.dictionary.to_pylist()), -1])
     positions = encoded.indices.fill_null(len(codes) - 1).to_numpy(zero_copy_only=False)
-    return np.array(codes, dtype=np.int64)[positions].tolist()  # type: ignore[no-any-return]
+    numbers: list[int] = codes[positions].tolist()
+    return numbers
