@@ -4,12 +4,15 @@ Tests marked `jvm` run on one worker, one after the other (`--dist loadgroup`): 
 more start-up time and memory than two cores can win back.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pytest
-from pyspark.sql import SparkSession
 
-from regraft.pipeline.session import spark_session
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -26,6 +29,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     """The pipeline's own session (loopback, no UI), once for all tests: its start takes longer than most of them."""
+    from regraft.pipeline.session import spark_session  # here, so that tests without Spark do not wait for its import
+
     with spark_session("local[2]", name="regraft-tests") as session:
         # Tables in tests have few rows; a task for each of the 200 partitions that Spark would make costs more.
         session.conf.set("spark.sql.shuffle.partitions", "2")

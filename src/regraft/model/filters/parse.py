@@ -9,11 +9,8 @@ is a column of one type and no such column exists.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import pairwise
 
 from sqlglot import exp
-from sqlglot.errors import ParseError
-from sqlglot.tokenizer_core import Token, TokenType
 
 from regraft.model.filters.condition import (
     BOOLEAN,
@@ -33,9 +30,9 @@ from regraft.model.filters.condition import (
     disjoin,
 )
 from regraft.model.filters.constraint import EVERY_BOOLEAN
-from regraft.model.filters.lexing import DIALECT, NO_OPERAND, Operand, RefusedError, scan
+from regraft.model.filters.lexing import NO_OPERAND, Operand, RefusedError, scan
 from regraft.model.filters.like import ESCAPE, literal_text, read_pattern
-from regraft.model.filters.literals import Literal, Number, check_digits, read_name, read_number, read_string
+from regraft.model.filters.literals import Literal, Number, check_digits, read_name, read_number, read_stringfrom regraft.model.filters.tree import check_complete, check_depth, tree_of
 
 _OPERATORS: dict[type[exp.Expression], str] = {
     exp.EQ: "=",
@@ -45,7 +42,6 @@ _OPERATORS: dict[type[exp.Expression], str] = {
     exp.GT: ">",
     exp.GTE: ">=",
 }
-
 
 @dataclass(frozen=True, slots=True)
 class _Name:
@@ -68,51 +64,11 @@ def parse_condition(text: str, depth_max: int) -> Condition:
     tokens, operands = scan(text)
     if not tokens:
         raise RefusedError(0, "the filter is empty; TRUE selects every event")
-    _check_depth(tokens, depth_max)
-    _check_commas(tokens)
-    return _Reader(operands).condition(_tree(text, tokens), True)
-
-
-def _tree(text: str, tokens: list[Token]) -> exp.Expression:
-    try:
-        (tree,) = DIALECT.parser().parse_into(exp.Condition, tokens, text)
-    except ParseError as error:
-        where = error.errors[0]
-        position, description = where["col"], str(where["description"])
-        if "Expecting )" in description:
-            raise RefusedError(position, "a closing parenthesis is missing behind this") from None
-        reason = "is out of place" if "Unexpected" in description else "lacks something beside it"
-        spelling = next((text[t.col :].split()[0] for t in tokens if t.col == position), "this")
-        raise RefusedError(position, f"{spelling!r} {reason}") from None
-    assert isinstance(tree, exp.Expression)
-    return tree
-
-
-def _check_depth(tokens: list[Token], depth_max: int) -> None:
-    """The parser recurses for each ( and NOT; how deep is known before."""
-    depth = 0
-    nots = 0
-    closing: list[int] = []
-    for token in tokens:
-        if token.token_type is TokenType.NOT:
-            nots += 1
-        elif token.token_type is TokenType.L_PAREN:
-            closing.append(nots + 1)
-            depth += nots + 1
-            nots = 0
-        else:
-            nots = 0
-            if token.token_type is TokenType.R_PAREN and closing:
-                depth -= closing.pop()
-        if depth + nots > depth_max:
-            raise RefusedError(token.col, f"parentheses and NOT are nested more than {depth_max} deep")
-
-
-def _check_commas(tokens: list[Token]) -> None:
-    """sqlglot forgives a comma behind the last literal of a list; Spark does not."""
-    for token, after in pairwise(tokens):
-        if token.token_type is TokenType.COMMA and after.token_type is TokenType.R_PAREN:
-            raise RefusedError(token.col, "nothing follows this comma")
+    check_depth(tokens, depth_max)
+    tree = tree_of(text, tokens)
+    condition = _Reader(operands).condition(tree, True)
+    check_complete(tokens, tree)
+    return condition
 
 
 class _Reader:
