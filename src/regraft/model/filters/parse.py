@@ -32,7 +32,8 @@ from regraft.model.filters.condition import (
 from regraft.model.filters.constraint import EVERY_BOOLEAN
 from regraft.model.filters.lexing import NO_OPERAND, Operand, RefusedError, scan
 from regraft.model.filters.like import ESCAPE, literal_text, read_pattern
-from regraft.model.filters.literals import Literal, Number, check_digits, read_name, read_number, read_stringfrom regraft.model.filters.tree import check_complete, check_depth, tree_of
+from regraft.model.filters.literals import Literal, Number, check_digits, read_name, read_number, read_string
+from regraft.model.filters.tree import check_complete, check_depth, tree_of
 
 _OPERATORS: dict[type[exp.Expression], str] = {
     exp.EQ: "=",
@@ -42,6 +43,7 @@ _OPERATORS: dict[type[exp.Expression], str] = {
     exp.GT: ">",
     exp.GTE: ">=",
 }
+
 
 @dataclass(frozen=True, slots=True)
 class _Name:

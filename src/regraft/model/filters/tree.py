@@ -1,7 +1,7 @@
 """The tree that sqlglot's parser makes of tokens, and the two questions it does not ask about them.
 
-Before parsing: how deep they are nested, since the parser recurses. After it: whether every token found its place in the
-tree, since the parser was made to read what many databases write and forgives much that Spark does not.
+Before parsing: how deep they are nested, since the parser recurses. After it: whether every token found its place in
+the tree, since the parser was made to read what many databases write and forgives much that Spark does not.
 """
 
 from collections import Counter
