@@ -120,20 +120,29 @@ class InOrder:
 
 class InForce:
     """When a client is told that its subscription is in force, there was a moment, after it asked, when every broker
-    connected to it had the route: the beginning of the origin's second round (`broker/routing/confirmation.py`)."""
+    connected to it had the route: the beginning of the origin's second round (`broker/routing/confirmation.py`) or,
+    where
+    it had nobody to ask, now."""
 
     def __init__(self, world: World) -> None:
         self._world = world
-        self._without_route: dict[tuple[str, str], str] = {}  # (origin, filter) -> a broker, at its last second round
+        self._without_route: dict[str, dict[str, str]] = {}  # origin -> filter -> a broker, at its last second round
         self._found: list[str] = []
         world.second_round.append(self._look)
         world.told_in_force.append(self._told)
 
     def _look(self, origin: str, filters: tuple[str, ...]) -> None:
+        self._without_route[origin] = self._missing(origin, filters)
+
+    def _told(self, origin: str, client: str, filter: str) -> None:
+        if filter in self._without_route.get(origin, {filter: ""}):
+            for broker in self._missing(origin, (filter,)).values():
+                self._found.append(f"{client} was told that {filter} is in force, but {broker} has no route to it")
+
+    def _missing(self, origin: str, filters: tuple[str, ...]) -> dict[str, str]:
+        """For each filter without a route somewhere in the origin's part of the tree, a broker that has none."""
         world = self._world
-        catalogue = world.catalogue
-        for filter in filters:
-            self._without_route.pop((origin, filter), None)
+        missing: dict[str, str] = {}
         towards = {origin: ""}
         queue = [origin]
         for here in queue:
@@ -142,18 +151,15 @@ class InForce:
                     continue
                 towards[there] = here
                 queue.append(there)
+                if world.config.forwarding == "message":
+                    continue
                 if world.config.forwarding == "hierarchical" and world.nodes[here].parent != there:
                     continue  # events come down to `there` by way of `here`, and up without a route
                 heard = world.nodes[there].core.table.heard.get(here, 0)
                 for filter in filters:
-                    if not heard & catalogue.stand_for(filter):
-                        self._without_route[origin, filter] = there
-
-    def _told(self, broker: str, client: str, filter: str) -> None:
-        missing = self._without_route.get((broker, filter))
-        asked_nobody = not self._world.nodes[broker].core.table.heard
-        if missing is not None and not asked_nobody:
-            self._found.append(f"{client} was told that {filter} is in force, but {missing} has no route to it")
+                    if not heard & world.catalogue.stand_for(filter):
+                        missing[filter] = there
+        return missing
 
     def violations(self, world: World) -> list[str]:
         return self._found

@@ -1,0 +1,69 @@
+"""A scenario says what it means or is refused, with the place and the reason."""
+
+from pathlib import Path
+
+import pytest
+
+from regraft.errors import RegraftError, ScenarioError, UsageError
+from regraft.sim import parse_scenario, read_scenario, simulate
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("protocol = 'magic'", "protocol"),
+        ("tempo = 3", "tempo"),
+        ("[tree]\nbrokers = 0", "tree.brokers"),
+        ("[tree]\nbrokers = 'many'", "tree.brokers"),
+        ("[tree]\nshape = 'explicit'", "tree.links"),
+        ("[tree]\nlinks = ['a-b']", "tree.links"),
+        ("[link]\nloss = 1.0", "link.loss"),
+        ("[subscriptions]\nsubscribers = 1.5", "subscriptions.subscribers"),
+        ("duration_s = 5.0\n[changes]\nuntil_s = 7.0", "changes.until_s"),
+        ("[[step]]\nat_s = 1.0", "step 1"),
+        ("[[step]]\nat_s = 1.0\ncrash = 'b0'\nlink_down = 'a-b'", "step 1"),
+        ("[[step]]\nat_s = 1.0\nsubscribe = 'a = 1'", "step 1"),
+        ("[tree", "scenario.toml"),
+    ],
+)
+def test_bad_scenario_names_the_place(text: str, reason: str) -> None:
+    with pytest.raises(ScenarioError, match=reason.replace(".", r"\.")):
+        parse_scenario(text, {}, "scenario.toml")
+
+
+def test_step_about_an_unknown_broker_is_refused() -> None:
+    scenario = parse_scenario("[tree]\nbrokers = 3\n[[step]]\nat_s = 1.0\ncrash = 'zz'", {}, "scenario.toml")
+    with pytest.raises(ScenarioError, match="there is no broker zz"):
+        next(simulate(scenario, 1, name="x", trace="full").batches())
+
+
+def test_step_that_would_close_a_loop_is_refused() -> None:
+    text = "[tree]\nshape = 'explicit'\nlinks = ['a-b', 'b-c']\n[[step]]\nat_s = 1.0\nlink_up = 'a-c'"
+    run = simulate(parse_scenario(text, {}, "scenario.toml"), 1, name="x", trace="full")
+    with pytest.raises(UsageError, match="close a loop"):
+        list(run.batches())
+
+
+def test_settings_are_laid_over_the_file_in_long_and_short_form() -> None:
+    settings = {"tree": "balanced", "endpoints": "reattach", "publications.rate_hz": "7.0", "brokers": "9"}
+    scenario = parse_scenario("", settings, "scenario.toml")
+    assert scenario.tree.shape == "balanced"
+    assert scenario.tree.brokers == 9
+    assert scenario.changes is not None
+    assert scenario.changes.endpoints == "reattach"
+    assert scenario.publications.rate_hz == 7.0
+
+
+def test_unknown_setting_is_refused() -> None:
+    with pytest.raises(ScenarioError, match="colour"):
+        parse_scenario("", {"colour": "green"}, "scenario.toml")
+
+
+def test_file_that_is_missing_is_named(tmp_path: Path) -> None:
+    with pytest.raises(RegraftError, match=r"missing\.toml"):
+        read_scenario(tmp_path / "missing.toml")
+
+
+def test_unknown_level_is_refused() -> None:
+    with pytest.raises(UsageError, match="full, counted, summed"):
+        simulate(parse_scenario("", {}, "x"), 1, name="x", trace="everything")
