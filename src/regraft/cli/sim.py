@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from regraft.errors import UsageError
+from regraft.cli.settings import parse_settings
 
 VIOLATED = 1
 
@@ -35,7 +35,7 @@ def sim(
     from regraft.sim import read_scenario, simulate
     from regraft.trace import RunSetWriter
 
-    scenario = read_scenario(scenario_file, dict(map(_setting, settings or [])))
+    scenario = read_scenario(scenario_file, parse_settings(settings))
     run = simulate(scenario, seed, name=f"sim/{scenario.name}/{scenario.protocol}/{seed}", trace=level)
     if trace is None:
         for _ in run.batches():
@@ -48,13 +48,6 @@ def sim(
     print(json.dumps({"run": run.name, **outcome}) if as_json else _in_words(run.name, outcome))
     if run.outcome.violations:
         raise typer.Exit(VIOLATED)
-
-
-def _setting(text: str) -> tuple[str, str]:
-    key, equals, value = text.partition("=")
-    if not (key and equals):
-        raise UsageError(f"--set {text}: KEY=VALUE is expected, as in --set tree.brokers=50")
-    return key.strip(), value.strip()
 
 
 def _in_words(run: str, outcome: dict[str, object]) -> str:
