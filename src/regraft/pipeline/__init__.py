@@ -10,7 +10,7 @@ carries out when it is asked for the rows.
 
 from regraft.pipeline.audit import audit, audit_clients, delivery_over_time, standing, steady_clients, violations
 from regraft.pipeline.overhead import outcomes, overhead
-from regraft.pipeline.reading import read_trace
+from regraft.pipeline.reading import Trace, read_trace
 from regraft.pipeline.results import ALL_MEASURES, PointOf, measures, results
 from regraft.pipeline.session import spark_session, spark_trouble
 from regraft.pipeline.sweep import SweepTask, sweep
@@ -19,6 +19,7 @@ __all__ = [
     "ALL_MEASURES",
     "PointOf",
     "SweepTask",
+    "Trace",
     "audit",
     "audit_clients",
     "delivery_over_time",

@@ -16,6 +16,7 @@ from regraft.errors import RegraftError
 from regraft.pipeline.session import spark_trouble
 from regraft.trace import KIND_RUN_END, SCHEMA, run_names
 
+Trace = DataFrame  # for those who hand one on and know nothing of Spark
 TRACE_TYPE = StructType([StructField(field.name, field.dataType) for field in from_arrow_schema(SCHEMA).fields])
 
 

@@ -70,16 +70,17 @@ appender.stderr.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n
 
 @contextmanager
 def spark_session(master: str | None = None, *, name: str = "regraft") -> Iterator[SparkSession]:
-    """A session on `master`: a local one with every core unless told otherwise, or `spark://host:port`."""
-    master = master or "local[*]"
-    if MASTERS.fullmatch(master) is None:
-        raise UsageError(f"master {master!r}: expected local[N], local[*], spark://HOST:PORT, yarn or k8s://...")
+    """A session on `master`, such as `spark://host:port`; without a wish the active one, or every core of this
+    machine."""
     active = SparkSession.getActiveSession()
     if active is not None:
-        if active.sparkContext.master != master:
+        if master not in (None, active.sparkContext.master):
             raise UsageError(f"master {master!r}: a session on {active.sparkContext.master!r} is active here")
         yield active
         return
+    master = master or "local[*]"
+    if MASTERS.fullmatch(master) is None:
+        raise UsageError(f"master {master!r}: expected local[N], local[*], spark://HOST:PORT, yarn or k8s://...")
     _probe(master)
     provide_java()
     session = _start(master, name)
@@ -97,10 +98,11 @@ def _start(master: str, name: str) -> SparkSession:
     builder = SparkSession.builder.master(master).appName(name)
     for key, value in SETTINGS.items():
         builder = builder.config(key, value)
-    if master.startswith("local"):
+    if master.startswith(("local", "spark://127.", "spark://localhost")):
         # Loopback alone: a laptop that changes its network keeps its session, and nobody else reaches it.
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
         builder = builder.config("spark.driver.host", "127.0.0.1").config("spark.driver.bindAddress", "127.0.0.1")
+    if master.startswith("local"):
         builder = builder.config("spark.sql.shuffle.partitions", str(2 * (os.cpu_count() or 1)))
         builder = builder.config("spark.executorEnv.PYTHONPATH", str(_package_folder().parent))
     try:
