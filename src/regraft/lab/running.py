@@ -14,17 +14,13 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from regraft.lab.experiment import Experiment, Point, Series, seed_numbers
 from regraft.lab.record import Record, commit, package_version, size_bytes, write_record
 from regraft.lab.report import write_report
 from regraft.lab.results import Result, write_results
-from regraft.pipeline import PointOf, measures, outcomes, results, spark_session, spark_trouble, sweep
+from regraft.pipeline import PointOf, Trace, measures, outcomes, results, spark_session, spark_trouble, sweep
 from regraft.trace import whole_directory
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 TRACE = "trace"
 
@@ -62,7 +58,7 @@ def run_experiment(experiment: Experiment, seeds: int, out: Path, master: str | 
     return record
 
 
-def _measure(experiment: Experiment, trace: "DataFrame") -> list[Result]:
+def _measure(experiment: Experiment, trace: Trace) -> list[Result]:
     """Every point's value, in the order of the declaration."""
     by_level: dict[str, list[PointOf]] = {}
     for figure in experiment.figures:
