@@ -23,9 +23,11 @@ from pyspark.sql.pandas.functions import ArrowUDFType, arrow_udf
 from regraft.errors import UsageError
 from regraft.pipeline.audit import audit, delivery_over_time, steady_clients
 from regraft.pipeline.overhead import NS_PER_S, outcomes, overhead
-from regraft.trace import COUNTED_INTERVAL_NS
 
 CONFIDENCE = 0.95
+
+# Of the measures over time: short enough for several between the papers' breaks, which come every 0.3 s.
+WINDOW_NS = NS_PER_S // 20
 
 # What can be measured, by the table that it comes from.
 OF_AUDIT = ("clients", "publications", "owed", "delivered", "lost", "duplicated", "fifo", "causal")
@@ -71,7 +73,7 @@ class PointOf:
 
 
 def measures(trace: DataFrame, names: Collection[str]) -> DataFrame:
-    """`run, measure, x, value`: a row for each run and measure, or for each interval of 100 ms where it is over
+    """`run, measure, x, value`: a row for each run and measure, or for each `WINDOW_NS` where it is over
     time."""
     unknown = [name for name in names if name not in ALL_MEASURES]
     if unknown or not names:
@@ -84,7 +86,7 @@ def measures(trace: DataFrame, names: Collection[str]) -> DataFrame:
     for name in OVER_TIME:
         if name in names:
             clients = steady_clients(trace) if name == "core_delivered_percent" else None
-            over_time = delivery_over_time(trace, COUNTED_INTERVAL_NS, clients)
+            over_time = delivery_over_time(trace, WINDOW_NS, clients)
             x, value = F.col("window_ns") / NS_PER_S, F.col("delivered_percent")
             tables.append(over_time.select("run", F.lit(name).alias("measure"), x.alias("x"), value.alias("value")))
     return reduce(DataFrame.unionByName, tables)
