@@ -27,7 +27,9 @@ class FilterCatalogue:
         self._holders: dict[int, int] = {}
         self._coverers: dict[int, int] = {}
         self._coverees: dict[int, int] = {}
-        self._matched: dict[Event, int] = {}  # by identity; emptied when a filter comes or goes, or it grows too long
+        # What `match` has found, by the event's identity, for whoever cannot wait for a call. Emptied when a filter
+        # comes or goes, or when it grows too long.
+        self.matched: dict[Event, int] = {}
 
     def bit(self, text: str) -> int:
         """The bit of a filter that somebody holds, by its canonical text; 0 for any other."""
@@ -51,7 +53,7 @@ class FilterCatalogue:
             slot = self._index.add(new)
             self._slots[new.text] = slot
             self._holders[slot] = 0
-            self._matched.clear()
+            self.matched.clear()
             if self._covering:
                 self._compare(slot, new)
         self._holders[slot] += 1
@@ -65,7 +67,7 @@ class FilterCatalogue:
         del self._holders[slot]
         del self._slots[gone.text]
         self._index.remove(gone)
-        self._matched.clear()
+        self.matched.clear()
         if self._covering:
             for other in slots(self._coverers.pop(slot)):
                 self._coverees[other] &= ~(1 << slot)
@@ -121,9 +123,9 @@ class FilterCatalogue:
 
     def match(self, event: Event) -> int:
         """The set of held filters that the event satisfies."""
-        matched = self._matched.get(event)
+        matched = self.matched.get(event)
         if matched is None:
-            if len(self._matched) >= MEMO_LENGTH_MAX:
-                self._matched.clear()
-            matched = self._matched[event] = self._index.match(event.attributes)
+            if len(self.matched) >= MEMO_LENGTH_MAX:
+                self.matched.clear()
+            matched = self.matched[event] = self._index.match(event.attributes)
         return matched

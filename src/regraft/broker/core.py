@@ -72,6 +72,7 @@ class Broker:
         self.config = config
         self.table = SubscriptionTable()
         self._catalogue = catalogue
+        self._matched = catalogue.matched
         self._forwarding = _forwarding(config, catalogue)
         self._reconfiguration = _reconfiguration(config)
         self._confirmation = Confirmation(
@@ -85,11 +86,12 @@ class Broker:
 
     def handle(self, now_ns: int, event: Input) -> list[Effect]:
         """Take one input; the effects are to be carried out in order."""
+        if type(event) is Received and type(event.message) is Event:
+            return self._route(event.message, event.neighbour)
         self._now_ns = now_ns
         match event:
             case Received():
-                if isinstance(event.message, Event):
-                    return self._route(event.message, event.neighbour)
+                assert not isinstance(event.message, Event)
                 self._control(event.neighbour, event.message)
             case ClientPublished():
                 return self._route(event.event, NOBODY)
@@ -115,7 +117,9 @@ class Broker:
     # --- the data plane
 
     def _route(self, event: Event, came_from: str) -> list[Effect]:
-        matched = self._catalogue.match(event)
+        matched = self._matched.get(event)
+        if matched is None:
+            matched = self._catalogue.match(event)
         if self._always:
             neighbours = [
                 neighbour

@@ -126,6 +126,7 @@ class World:
     ) -> None:
         self.config = config
         self.catalogue = FilterCatalogue(config.covering)
+        self._matched = self.catalogue.matched
         self.nodes: dict[str, Node] = {}
         self.adjacency: dict[str, dict[str, int]] = {}  # the tree as it is, with latencies
         self.home: dict[str, str] = {}  # client -> broker
@@ -324,51 +325,39 @@ class World:
         return True
 
     def _happen(self, entry: tuple[int, int, Any, Any, int]) -> None:
-        now_ns, _, what, message, size = entry
-        self.now_ns = now_ns
-        if type(what) is not Wire:
-            what()
-            return
-        if type(message) is not Event:
+        self.now_ns, _, what, message, size = entry
+        if type(message) is Event:
+            self._event_arrived(what, message, size)
+        elif type(what) is Wire:
             self._control_arrived(what, message, size)
+        else:
+            what()
+
+    def _event_arrived(self, wire: Wire, event: Event, size: int) -> None:
+        if not wire.alive:
+            self._drop(wire, event, size)
             return
-        if not what.alive:
-            self._drop(what, message, size)
-            return
-        node = what.target
-        given = Received(what.source.name, message)
-        effects = node.handle(now_ns, given)
+        node = wire.target
+        given = Received(wire.source.name, event)
+        effects = node.handle(self.now_ns, given)
         if self._truth_is_stale:
             self._find_truth()
-        if self.catalogue.match(message) & what.beyond:
+        if self._matched[event] & wire.beyond:
             cause = row.CAUSE_CLIENT
-            what.events_client += 1
-            what.bytes_client += size
+            wire.events_client += 1
+            wire.bytes_client += size
         else:
             cause = row.CAUSE_RECONFIGURATION
-            what.events_misrouted += 1
-            what.bytes_misrouted += size
+            wire.events_misrouted += 1
+            wire.bytes_misrouted += size
         if self._full:
-            self._append(
-                (
-                    now_ns,
-                    row.KIND_HOP,
-                    what.source.name,
-                    node.name,
-                    None,
-                    message.name,
-                    None,
-                    row.MESSAGE_EVENT,
-                    cause,
-                    None,
-                    size,
-                    None,
-                )
-            )
+            what = (None, event.name, None, row.MESSAGE_EVENT, cause, None, size, None)
+            self._append((self.now_ns, row.KIND_HOP, wire.source.name, node.name, *what))
         if self._record is not None:
-            self._record(node.name, now_ns, given, effects)
-        if effects:
-            self._carry_out(node, effects, size)
+            self._record(node.name, self.now_ns, given, effects)
+        for effect in effects:
+            assert type(effect) is Forward
+            self._forward(node, effect, size)
 
     def _control_arrived(self, wire: Wire, message: Control, size: int) -> None:
         self.control_under_way -= 1
@@ -392,10 +381,7 @@ class World:
         for effect in effects:
             match effect:
                 case Forward():
-                    for neighbour in effect.neighbours:
-                        self._transmit(node.wires[neighbour], effect.event, size)
-                    for client in effect.clients:
-                        self._deliver(node, client, effect.event)
+                    self._forward(node, effect, size)
                 case Send():
                     self.control_under_way += 1
                     if type(effect.message) is Confirm:
@@ -418,10 +404,18 @@ class World:
                 case _:
                     assert_never(effect)
 
+    def _forward(self, node: Node, effect: Forward, size: int) -> None:
+        event = effect.event
+        for neighbour in effect.neighbours:
+            wire = node.wires[neighbour]
+            if wire.loss and self._dice.random() < wire.loss:
+                self._drop(wire, event, size)
+            else:
+                self._transmit(wire, event, size)
+        for client in effect.clients:
+            self._deliver(node, client, event)
+
     def _transmit(self, wire: Wire, message: Message, size: int) -> None:
-        if wire.loss and type(message) is Event and self._dice.random() < wire.loss:
-            self._drop(wire, message, size)
-            return
         now_ns = self.now_ns
         start_ns = wire.busy_until_ns if wire.busy_until_ns > now_ns else now_ns
         wire.busy_until_ns = done_ns = start_ns + int(size * self._ns_per_byte)
