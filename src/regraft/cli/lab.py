@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     help="Run the papers' experiments and hold the results against the papers.",
-    no_args_is_help=True,
     rich_markup_mode=None,
 )
 

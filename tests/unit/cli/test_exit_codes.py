@@ -9,7 +9,8 @@ import pytest
 
 from unit.cli.conftest import Regraft
 
-COMMANDS = ["match", "covers", "sim", "explain", "bench"]
+COMMANDS = ["match", "covers", "sim", "explain", "bench", "lab"]
+LAB_COMMANDS = ["list", "run", "report", "fit"]
 
 Start = Callable[..., subprocess.Popen[bytes]]
 
@@ -18,6 +19,7 @@ Start = Callable[..., subprocess.Popen[bytes]]
     ("arguments", "stdin", "complaint"),
     [
         ([], b"", b"Missing command"),
+        (["lab"], b"", b"Missing command"),
         (["mach"], b"", b"Did you mean 'match'?"),
         (["match"], b"", b"Missing argument 'FILTER'"),
         (["match", "--fast", "a = 1"], b"", b"No such option: --fast"),
@@ -43,17 +45,21 @@ def test_a_mistake_gives_one_line_and_exit_code_2(
     assert complaint in ended.stderr
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_shows_an_example_and_takes_json(regraft: Regraft, command: str) -> None:
-    shown = regraft(command, "--help")
+LEAVES = [[name] for name in COMMANDS if name != "lab"] + [["lab", name] for name in LAB_COMMANDS]
+
+
+@pytest.mark.parametrize("command", LEAVES, ids=" ".join)
+def test_every_command_shows_an_example_and_takes_json(regraft: Regraft, command: list[str]) -> None:
+    shown = regraft(*command, "--help")
     assert shown.returncode == 0
-    assert f"regraft {command} " in shown.stdout.decode().split("Example:\n")[1]
+    assert f"regraft {' '.join(command)}" in shown.stdout.decode().split("Example:\n")[1]
     assert b"--json" in shown.stdout
 
 
-def test_every_command_is_listed(regraft: Regraft) -> None:
-    listed = regraft("--help").stdout.decode().split("Commands:\n")[1]
-    assert [line.split()[0] for line in listed.splitlines()] == COMMANDS
+@pytest.mark.parametrize(("group", "commands"), [([], COMMANDS), (["lab"], LAB_COMMANDS)])
+def test_every_command_is_listed(regraft: Regraft, group: list[str], commands: list[str]) -> None:
+    listed = regraft(*group, "--help").stdout.decode().split("Commands:\n")[1]
+    assert [line.split()[0] for line in listed.splitlines() if line[2] != " "] == commands
 
 
 def test_help_does_not_wait_for_what_it_does_not_need() -> None:
