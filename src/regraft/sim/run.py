@@ -1,7 +1,7 @@
 """A run: a scenario and a seed in, trace rows and an outcome out. The same pair gives the same rows, everywhere."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from random import Random
@@ -9,8 +9,6 @@ from random import Random
 import msgspec
 import pyarrow as pa
 
-from regraft.broker.effects import Effect
-from regraft.broker.inputs import Input
 from regraft.errors import ScenarioError, UsageError
 from regraft.sim.changes import RandomChanges
 from regraft.sim.checkers import Checker, Connected, Delivered, InForce, InOrder, Quiet, Tables, wrong_entries
@@ -18,14 +16,13 @@ from regraft.sim.ledger import ThreeNumbers
 from regraft.sim.scenario import Scenario, Step, nanoseconds
 from regraft.sim.topology import MICROSECOND_NS, make_tree, split_link
 from regraft.sim.workload import Clients, client_of
-from regraft.sim.world import NANOSECONDS_PER_BYTE_AT_1_MBIT, World
+from regraft.sim.world import NANOSECONDS_PER_BYTE_AT_1_MBIT, Recorder, World
 from regraft.trace import COUNTED_INTERVAL_NS, TraceBuffer
 from regraft.trace import schema as row
 
 DRAIN_NS_MAX = 60 * 1_000_000_000  # what is still under way that long after the end never comes to rest
 VIOLATIONS_MAX = 20
 
-Recorder = Callable[[str, int, Input | None, list[Effect]], None]
 DICE = ("tree", "links", "subscriptions", "churn", "publications", "changes")
 
 
@@ -66,7 +63,7 @@ class Run:
         begin_ns = 0
         while begin_ns < end_ns or (len(world.agenda) and begin_ns < end_ns + DRAIN_NS_MAX):
             world.advance(begin_ns + COUNTED_INTERVAL_NS - 1)
-            world.write_sums(begin_ns)
+            world.chronicle.end_interval(begin_ns)
             begin_ns += COUNTED_INTERVAL_NS
             if trace.full:
                 yield trace.flush()
@@ -76,12 +73,12 @@ class Run:
             node.core.check()
         measured = {
             "violations": violations[:VIOLATIONS_MAX],
-            "events": world.published,
-            "deliveries": world.delivered,
-            "event_hops": world.event_hops,
-            "misrouted": world.misrouted_hops,
-            "control_hops": world.control_hops,
-            "dropped": world.dropped,
+            "events": world.chronicle.published,
+            "deliveries": world.chronicle.delivered,
+            "event_hops": world.chronicle.event_hops,
+            "misrouted": world.chronicle.misrouted_hops,
+            "control_hops": world.chronicle.control_hops,
+            "dropped": world.chronicle.dropped,
             "changes": changes.count if changes else len(self.scenario.step),
             "wrong_entries": wrong_entries(world),
         }

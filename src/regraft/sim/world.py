@@ -21,16 +21,7 @@ import msgspec
 
 from regraft.broker import Broker, BrokerConfig, FilterCatalogue
 from regraft.broker.catalogue import parse_filter
-from regraft.broker.effects import (
-    CancelTimer,
-    Effect,
-    Forward,
-    PeerMisbehaved,
-    Refuse,
-    Send,
-    SetTimer,
-    TellInForce,
-)
+from regraft.broker.effects import CancelTimer, Effect, Forward, PeerMisbehaved, Refuse, Send, SetTimer, TellInForce
 from regraft.broker.inputs import (
     ClientPublished,
     ClientSubscribed,
@@ -42,70 +33,26 @@ from regraft.broker.inputs import (
     Received,
     TimerFired,
 )
-from regraft.broker.messages import Confirm, Control, Message, Subscribe, Unsubscribe
+from regraft.broker.messages import Confirm, Control, Message
 from regraft.errors import UsageError
 from regraft.model.events import Event, Value
 from regraft.sim.agenda import Agenda
+from regraft.sim.chronicle import Chronicle
 from regraft.sim.ledger import Ledger
+from regraft.sim.network import Node, Wire
 from regraft.sim.truth import beyond_each_wire, parents
 from regraft.trace import TraceBuffer
 from regraft.trace import schema as row
 
 FRAME_BYTES = 8  # length, version and type of a message on the wire
-SEED_BYTES = 8
+HOP_FIELDS_BYTES = 8  # in front of an event, what changes from hop to hop
 NANOSECONDS_PER_BYTE_AT_1_MBIT = 8_000
 
 encode = msgspec.msgpack.encode
-encode_json = msgspec.json.encode
 
-
-class Wire:
-    """One direction of a link's incarnation."""
-
-    __slots__ = (
-        "alive",
-        "beyond",
-        "busy_until_ns",
-        "bytes_client",
-        "bytes_misrouted",
-        "events_client",
-        "events_misrouted",
-        "latency_ns",
-        "loss",
-        "source",
-        "target",
-    )
-
-    def __init__(self, source: "Node", target: "Node", latency_ns: int, loss: float) -> None:
-        self.source = source
-        self.target = target
-        self.latency_ns = latency_ns
-        self.loss = loss
-        self.alive = True
-        self.busy_until_ns = 0
-        self.beyond = 0  # the filters that clients beyond this wire hold
-        self.events_client = self.events_misrouted = self.bytes_client = self.bytes_misrouted = 0
-
-
-class Node:
-    """A broker's place in the world; the core is new after each crash."""
-
-    __slots__ = ("alive", "core", "handle", "name", "parent", "timers", "wires")
-
-    def __init__(self, name: str, core: Broker) -> None:
-        self.name = name
-        self.wires: dict[str, Wire] = {}
-        self.timers: dict[str, int] = {}
-        self.parent = ""
-        self.start(core)
-
-    def start(self, core: Broker) -> None:
-        self.core = core
-        self.handle = core.handle
-        self.alive = True
-        self.wires.clear()
-        self.timers.clear()
-        self.parent = ""
+Recorder = Callable[[str, int, Input | None, list[Effect]], None]  # broker, time, input, effects
+SecondRoundListener = Callable[[str, tuple[str, ...]], None]  # an origin's confirmation: broker, filters
+ToldListener = Callable[[str, str, str], None]  # broker, client, filter
 
 
 class World:
@@ -122,7 +69,7 @@ class World:
         ns_per_byte: float = NANOSECONDS_PER_BYTE_AT_1_MBIT / 10,
         detect_ns: tuple[int, int] = (0, 0),
         root: str = "",
-        record: Callable[[str, int, Input | None, list[Effect]], None] | None = None,
+        record: Recorder | None = None,
     ) -> None:
         self.config = config
         self.catalogue = FilterCatalogue(config.covering)
@@ -134,20 +81,12 @@ class World:
         self.agenda = Agenda()
         self.now_ns = 0
         self.ledger = Ledger(self.catalogue) if level != row.LEVEL_SUMMED else None
-        self.second_round: list[
-            Callable[[str, tuple[str, ...]], None]
-        ] = []  # an origin's confirmation: broker, filters
-        self.told_in_force: list[Callable[[str, str, str], None]] = []  # broker, client, filter
-        self.event_hops = self.misrouted_hops = self.control_hops = self.dropped = 0
-        self.published = self.delivered = 0
+        self.second_round: list[SecondRoundListener] = []
+        self.told_in_force: list[ToldListener] = []
         self.misbehaved: list[str] = []
         self.refused: list[str] = []
-        self.last_control_ns = 0
         self.control_under_way = 0
-        self._trace = trace
-        self._append = trace.append
-        self._full = level == row.LEVEL_FULL
-        self._summed = level == row.LEVEL_SUMMED
+        self.chronicle = Chronicle(trace, level)
         self._dice = dice
         self._ns_per_byte = ns_per_byte
         self._detect_ns = detect_ns
@@ -155,18 +94,15 @@ class World:
         self._record = record
         self._incarnations: dict[tuple[str, str], int] = {}
         self._sequences: dict[str, int] = {}
-        self._wires: dict[Wire, None] = {}
+        self._wires: list[Wire] = []  # those that are alive, and a few that have ended
         self._truth_is_stale = True
-        self._published_here: dict[str, int] = {}  # of this interval, by broker
-        self._delivered_here: dict[str, int] = {}
 
     # --- what operators, faults and clients do
 
     def add_broker(self, name: str) -> None:
         self.nodes[name] = Node(name, self._new_core(name))
         self.adjacency[name] = {}
-        self._sequences.setdefault(name, 0)
-        self._write(row.KIND_BROKER_UP, name)
+        self.chronicle.topology(self.now_ns, row.KIND_BROKER_UP, name)
 
     def _new_core(self, name: str) -> Broker:
         if self._record is not None:
@@ -195,14 +131,15 @@ class World:
         self._truth_is_stale = True
         pair = (a, b) if a < b else (b, a)
         self._incarnations[pair] = incarnation = self._incarnations.get(pair, 0) + 1
-        self._write(row.KIND_LINK_UP, a, b)
+        self.chronicle.topology(self.now_ns, row.KIND_LINK_UP, a, b)
         for node, neighbour in ((one, other), (other, one)):
             if neighbour.name in node.wires:
                 self._tell_link_down(node, neighbour.name, node.wires[neighbour.name])
         for node, neighbour in ((one, other), (other, one)):
             wire = Wire(node, neighbour, latency_ns, loss)
             node.wires[neighbour.name] = wire
-            self._wires[wire] = None
+            self._wires.append(wire)
+            self.chronicle.watch(wire)
         for node, neighbour in ((one, other), (other, one)):
             self._input(node, LinkUp(neighbour.name, incarnation))
         self._assign_parents()
@@ -213,7 +150,7 @@ class World:
             raise UsageError(f"{a} and {b} are not linked")
         del self.adjacency[a][b], self.adjacency[b][a]
         self._truth_is_stale = True
-        self._write(row.KIND_LINK_DOWN, a, b)
+        self.chronicle.topology(self.now_ns, row.KIND_LINK_DOWN, a, b)
         for node, neighbour in ((one, other), (other, one)):
             wire = node.wires[neighbour.name]
             wire.alive = False
@@ -234,7 +171,7 @@ class World:
             raise UsageError(f"{name} is down already")
         node.alive = False
         node.timers.clear()
-        self._write(row.KIND_BROKER_DOWN, name)
+        self.chronicle.topology(self.now_ns, row.KIND_BROKER_DOWN, name)
         for neighbour in list(self.adjacency[name]):
             self.link_down(name, neighbour)
 
@@ -244,7 +181,7 @@ class World:
         if node.alive:
             raise UsageError(f"{name} is up already")
         node.start(self._new_core(name))
-        self._write(row.KIND_BROKER_UP, name)
+        self.chronicle.topology(self.now_ns, row.KIND_BROKER_UP, name)
         for client, home in self.home.items():
             if home == name:
                 for filter, confirm in self.subscriptions[client].items():
@@ -255,9 +192,7 @@ class World:
         node = self.node(self.home[client])
         filter = parse_filter(filter).text
         self.subscriptions[client][filter] = confirm
-        self._append(
-            (self.now_ns, row.KIND_SUBSCRIBE, node.name, None, client, None, filter, None, None, None, None, None)
-        )
+        self.chronicle.subscription(self.now_ns, row.KIND_SUBSCRIBE, node.name, client, filter)
         self._truth_is_stale = True
         if node.alive:
             self._input(node, ClientSubscribed(client, filter, confirm))
@@ -266,9 +201,7 @@ class World:
         node = self.node(self.home[client])
         filter = parse_filter(filter).text
         self.subscriptions[client].pop(filter, None)
-        self._append(
-            (self.now_ns, row.KIND_UNSUBSCRIBE, node.name, None, client, None, filter, None, None, None, None, None)
-        )
+        self.chronicle.subscription(self.now_ns, row.KIND_UNSUBSCRIBE, node.name, client, filter)
         self._truth_is_stale = True
         if self.ledger is not None:
             self.ledger.cancelled(client, filter)
@@ -282,17 +215,10 @@ class World:
             return
         self._sequences[client] = sequence = self._sequences[client] + 1
         event = Event(client, sequence, attributes)
-        self.published += 1
-        if self._summed:
-            self._published_here[node.name] = self._published_here.get(node.name, 0) + 1
-        else:
-            text = encode_json(attributes).decode()
-            self._append(
-                (self.now_ns, row.KIND_PUBLISH, node.name, None, client, event.name, None, None, None, None, None, text)
-            )
+        self.chronicle.publication(self.now_ns, node.name, event, attributes)
         if self.ledger is not None:
             self.ledger.published(event)
-        size = FRAME_BYTES + SEED_BYTES + len(encode(event))
+        size = FRAME_BYTES + HOP_FIELDS_BYTES + len(encode(event))
         given = ClientPublished(event)
         effects = node.handle(self.now_ns, given)
         if self._record is not None:
@@ -335,24 +261,14 @@ class World:
 
     def _event_arrived(self, wire: Wire, event: Event, size: int) -> None:
         if not wire.alive:
-            self._drop(wire, event, size)
+            self.chronicle.event_drop(self.now_ns, wire, event, size)
             return
         node = wire.target
         given = Received(wire.source.name, event)
         effects = node.handle(self.now_ns, given)
         if self._truth_is_stale:
             self._find_truth()
-        if self._matched[event] & wire.beyond:
-            cause = row.CAUSE_CLIENT
-            wire.events_client += 1
-            wire.bytes_client += size
-        else:
-            cause = row.CAUSE_RECONFIGURATION
-            wire.events_misrouted += 1
-            wire.bytes_misrouted += size
-        if self._full:
-            what = (None, event.name, None, row.MESSAGE_EVENT, cause, None, size, None)
-            self._append((self.now_ns, row.KIND_HOP, wire.source.name, node.name, *what))
+        self.chronicle.event_hop(self.now_ns, wire, event, size, bool(self._matched[event] & wire.beyond))
         if self._record is not None:
             self._record(node.name, self.now_ns, given, effects)
         for effect in effects:
@@ -362,11 +278,9 @@ class World:
     def _control_arrived(self, wire: Wire, message: Control, size: int) -> None:
         self.control_under_way -= 1
         if not wire.alive:
-            self._drop(wire, message, size)
+            self.chronicle.control_drop(self.now_ns, wire, message, size)
             return
-        self.control_hops += 1
-        self.last_control_ns = self.now_ns
-        self._append(self._control_row(row.KIND_HOP, wire, message, size))
+        self.chronicle.control_hop(self.now_ns, wire, message, size)
         self._input(wire.target, Received(wire.source.name, message))
 
     # --- effects
@@ -409,7 +323,7 @@ class World:
         for neighbour in effect.neighbours:
             wire = node.wires[neighbour]
             if wire.loss and self._dice.random() < wire.loss:
-                self._drop(wire, event, size)
+                self.chronicle.event_drop(self.now_ns, wire, event, size)
             else:
                 self._transmit(wire, event, size)
         for client in effect.clients:
@@ -429,13 +343,7 @@ class World:
             agenda.put(arrival_ns, wire, message, size)
 
     def _deliver(self, node: Node, client: str, event: Event) -> None:
-        self.delivered += 1
-        if self._summed:
-            self._delivered_here[node.name] = self._delivered_here.get(node.name, 0) + 1
-            return
-        self._append(
-            (self.now_ns, row.KIND_DELIVER, node.name, None, client, event.name, None, None, None, None, None, None)
-        )
+        self.chronicle.delivery(self.now_ns, node.name, client, event)
         if self.ledger is not None:
             self.ledger.delivered(client, event)
 
@@ -457,9 +365,7 @@ class World:
 
     def _in_force(self, node: Node, effect: TellInForce) -> None:
         client, filter = effect.client, effect.filter
-        self._append(
-            (self.now_ns, row.KIND_IN_FORCE, node.name, None, client, None, filter, None, None, None, None, None)
-        )
+        self.chronicle.subscription(self.now_ns, row.KIND_IN_FORCE, node.name, client, filter)
         if self.ledger is not None:
             self.ledger.in_force(client, filter)
         for listener in self.told_in_force:
@@ -481,9 +387,9 @@ class World:
     def _find_truth(self) -> None:
         local = {name: node.core.table.local if node.alive else 0 for name, node in self.nodes.items()}
         beyond = beyond_each_wire(self.adjacency, local)
+        self._wires = [wire for wire in self._wires if wire.alive]
         for wire in self._wires:
-            if wire.alive:
-                wire.beyond = beyond[wire.source.name, wire.target.name]
+            wire.beyond = beyond[wire.source.name, wire.target.name]
         self._truth_is_stale = False
 
     def _assign_parents(self) -> None:
@@ -494,56 +400,3 @@ class World:
             if node.alive and node.parent != parent:
                 node.parent = parent
                 self._input(node, ParentAssigned(parent))
-
-    # --- the trace
-
-    def _write(self, kind: str, broker: str, peer: str | None = None) -> None:
-        self._append((self.now_ns, kind, broker, peer, None, None, None, None, None, None, None, None))
-
-    def _drop(self, wire: Wire, message: Message, size: int) -> None:
-        self.dropped += 1
-        if type(message) is not Event:
-            self._append(self._control_row(row.KIND_DROP, wire, message, size))
-        elif not self._summed:
-            ends = (wire.source.name, wire.target.name)
-            what = (None, message.name, None, row.MESSAGE_EVENT, row.CAUSE_CLIENT, None, size, None)
-            self._append((self.now_ns, row.KIND_DROP, *ends, *what))
-
-    def _control_row(self, kind: str, wire: Wire, message: Message, size: int) -> Any:
-        ends = (wire.source.name, wire.target.name)
-        if type(message) is Subscribe or type(message) is Unsubscribe:
-            what = row.MESSAGE_SUBSCRIBE if type(message) is Subscribe else row.MESSAGE_UNSUBSCRIBE
-            change = message.reconfiguration
-            cause = row.CAUSE_RECONFIGURATION if change else row.CAUSE_CLIENT
-            filters = message.filters
-            carried = None if len(filters) == 1 else f'{{"filters":{len(filters)}}}'
-            first = filters[0] if len(filters) == 1 else None
-            return (self.now_ns, kind, *ends, None, None, first, what, cause, change or None, size, carried)
-        what = row.MESSAGE_CONFIRM if type(message) is Confirm else row.MESSAGE_CONFIRMED
-        return (self.now_ns, kind, *ends, None, None, None, what, row.CAUSE_CLIENT, None, size, None)
-
-    def write_sums(self, begin_ns: int) -> None:
-        """The rows of a counted trace for the interval that began then; the world has just come to its end."""
-        ended = []
-        for wire in self._wires:
-            if wire.events_client or wire.events_misrouted:
-                self._write_sum(wire, begin_ns, row.CAUSE_CLIENT, wire.events_client, wire.bytes_client)
-                self._write_sum(wire, begin_ns, row.CAUSE_RECONFIGURATION, wire.events_misrouted, wire.bytes_misrouted)
-                self.event_hops += wire.events_client + wire.events_misrouted
-                self.misrouted_hops += wire.events_misrouted
-                wire.events_client = wire.events_misrouted = wire.bytes_client = wire.bytes_misrouted = 0
-            if not wire.alive:
-                ended.append(wire)
-        for wire in ended:
-            del self._wires[wire]
-        for kind, counts in ((row.KIND_PUBLISH, self._published_here), (row.KIND_DELIVER, self._delivered_here)):
-            for broker, count in counts.items():
-                what = (broker, None, None, None, None, None, None, None, None, f'{{"count":{count}}}')
-                self._append((begin_ns, kind, *what))
-            counts.clear()
-
-    def _write_sum(self, wire: Wire, begin_ns: int, cause: str, count: int, size: int) -> None:
-        if count and not self._full:
-            ends = (wire.source.name, wire.target.name)
-            what = (None, None, None, row.MESSAGE_EVENT, cause, None, size, f'{{"count":{count}}}')
-            self._append((begin_ns, row.KIND_HOP, *ends, *what))

@@ -1,0 +1,121 @@
+"""What a run writes down: the rows of its trace, at the level that was asked for, and the counts of its outcome.
+
+A `full` trace has a row for each hop of an event. The others have, at the end of each interval, one for each wire and
+cause; a `summed` one has sums instead of rows for publications and deliveries too (see `trace/schema.py`).
+"""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from regraft.broker.messages import Confirm, Control, Subscribe, Unsubscribe
+from regraft.model.events import Event, Value
+from regraft.sim.network import Wire
+from regraft.trace import TraceBuffer
+from regraft.trace import schema as row
+from regraft.trace.writer import Row
+
+encode_json = msgspec.json.encode
+
+
+class Chronicle:
+    """Rows go into the buffer in the order of the calls; the counts are over the whole run."""
+
+    def __init__(self, trace: TraceBuffer, level: str) -> None:
+        self.published = self.delivered = self.dropped = 0
+        self.event_hops = self.misrouted_hops = self.control_hops = 0
+        self._append = trace.append
+        self._full = level == row.LEVEL_FULL
+        self._summed = level == row.LEVEL_SUMMED
+        self._wires: dict[Wire, None] = {}
+        self._published_here: dict[str, int] = {}  # of this interval, by broker
+        self._delivered_here: dict[str, int] = {}
+
+    def topology(self, now_ns: int, kind: str, broker: str, peer: str | None = None) -> None:
+        self._append((now_ns, kind, broker, peer, None, None, None, None, None, None, None, None))
+
+    def subscription(self, now_ns: int, kind: str, broker: str, client: str, filter: str) -> None:
+        self._append((now_ns, kind, broker, None, client, None, filter, None, None, None, None, None))
+
+    def publication(self, now_ns: int, broker: str, event: Event, attributes: Mapping[str, Value]) -> None:
+        self.published += 1
+        if self._summed:
+            self._published_here[broker] = self._published_here.get(broker, 0) + 1
+            return
+        text = encode_json(attributes).decode()
+        client = event.publisher
+        self._append((now_ns, row.KIND_PUBLISH, broker, None, client, event.name, None, None, None, None, None, text))
+
+    def delivery(self, now_ns: int, broker: str, client: str, event: Event) -> None:
+        self.delivered += 1
+        if self._summed:
+            self._delivered_here[broker] = self._delivered_here.get(broker, 0) + 1
+            return
+        self._append((now_ns, row.KIND_DELIVER, broker, None, client, event.name, None, None, None, None, None, None))
+
+    def event_hop(self, now_ns: int, wire: Wire, event: Event, size: int, wanted: bool) -> None:
+        if wanted:
+            wire.events_wanted += 1
+            wire.bytes_wanted += size
+        else:
+            wire.events_misrouted += 1
+            wire.bytes_misrouted += size
+        if self._full:
+            cause = row.CAUSE_CLIENT if wanted else row.CAUSE_RECONFIGURATION
+            what = (None, event.name, None, row.MESSAGE_EVENT, cause, None, size, None)
+            self._append((now_ns, row.KIND_HOP, wire.source.name, wire.target.name, *what))
+
+    def event_drop(self, now_ns: int, wire: Wire, event: Event, size: int) -> None:
+        self.dropped += 1
+        if not self._summed:
+            what = (None, event.name, None, row.MESSAGE_EVENT, row.CAUSE_CLIENT, None, size, None)
+            self._append((now_ns, row.KIND_DROP, wire.source.name, wire.target.name, *what))
+
+    def control_hop(self, now_ns: int, wire: Wire, message: Control, size: int) -> None:
+        self.control_hops += 1
+        self._append(_control_row(now_ns, row.KIND_HOP, wire, message, size))
+
+    def control_drop(self, now_ns: int, wire: Wire, message: Control, size: int) -> None:
+        self.dropped += 1
+        self._append(_control_row(now_ns, row.KIND_DROP, wire, message, size))
+
+    def watch(self, wire: Wire) -> None:
+        """From now on, the wire's counts are written down at the end of each interval."""
+        self._wires[wire] = None
+
+    def end_interval(self, begin_ns: int) -> None:
+        """The sums of the interval that began then."""
+        for wire in list(self._wires):
+            if wire.events_wanted or wire.events_misrouted:
+                self._write_sum(wire, begin_ns, row.CAUSE_CLIENT, wire.events_wanted, wire.bytes_wanted)
+                self._write_sum(wire, begin_ns, row.CAUSE_RECONFIGURATION, wire.events_misrouted, wire.bytes_misrouted)
+                self.event_hops += wire.events_wanted + wire.events_misrouted
+                self.misrouted_hops += wire.events_misrouted
+                wire.events_wanted = wire.events_misrouted = wire.bytes_wanted = wire.bytes_misrouted = 0
+            if not wire.alive:
+                del self._wires[wire]
+        for kind, counts in ((row.KIND_PUBLISH, self._published_here), (row.KIND_DELIVER, self._delivered_here)):
+            for broker, count in counts.items():
+                what = (None, None, None, None, None, None, None, None, f'{{"count":{count}}}')
+                self._append((begin_ns, kind, broker, *what))
+            counts.clear()
+
+    def _write_sum(self, wire: Wire, begin_ns: int, cause: str, count: int, size: int) -> None:
+        if count and not self._full:
+            what = (None, None, None, row.MESSAGE_EVENT, cause, None, size, f'{{"count":{count}}}')
+            self._append((begin_ns, row.KIND_HOP, wire.source.name, wire.target.name, *what))
+
+
+def _control_row(now_ns: int, kind: str, wire: Wire, message: Control, size: int) -> Row:
+    ends = (wire.source.name, wire.target.name)
+    if isinstance(message, Subscribe | Unsubscribe):
+        what = row.MESSAGE_SUBSCRIBE if type(message) is Subscribe else row.MESSAGE_UNSUBSCRIBE
+        change = message.reconfiguration
+        cause = row.CAUSE_RECONFIGURATION if change else row.CAUSE_CLIENT
+        filters = message.filters
+        if len(filters) == 1:
+            return (now_ns, kind, *ends, None, None, filters[0], what, cause, change or None, size, None)
+        carried = f'{{"filters":{len(filters)}}}'
+        return (now_ns, kind, *ends, None, None, None, what, cause, change or None, size, carried)
+    what = row.MESSAGE_CONFIRM if type(message) is Confirm else row.MESSAGE_CONFIRMED
+    return (now_ns, kind, *ends, None, None, None, what, row.CAUSE_CLIENT, None, size, None)
