@@ -2,7 +2,6 @@
 
 It keeps what a world promises (`broker/inputs.py`): links are FIFO, a message on a link that has ended never arrives,
 both ends hear of the end, each after a time of its own, and always before they hear that the link is up again.
-Everything that happens is written to the trace.
 
 A link is two `Wire`s. What a node believes (`Node.wires`) may lag behind what is (`World.adjacency`): what it sends
 on a wire that has ended is dropped.
@@ -56,8 +55,7 @@ ToldListener = Callable[[str, str, str], None]  # broker, client, filter
 
 
 class World:
-    """`record`, where given, is called with every (broker, time, input, effects), and with no input where a core
-    begins; it must not change them."""
+    """`record`, where given, is called with every input and its effects, and with no input where a core begins."""
 
     def __init__(
         self,
