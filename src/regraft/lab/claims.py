@@ -46,7 +46,7 @@ def judge(claims: Sequence[Claim], results: Results) -> list[Verdict]:
     return found
 
 
-def points(results: Results, figure: str, series: str, metric: str | None = None) -> dict[float, float]:
+def points(results: Results, figure: str, series: str, metric: str = "improvement") -> dict[float, float]:
     """x and mean of one series; empty where the results do not have it."""
     return {
         result.x: result.mean

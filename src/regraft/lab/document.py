@@ -11,6 +11,8 @@ from pathlib import Path
 
 from regraft.errors import RegraftError, UsageError
 
+DIGITS_MAX = 6
+
 
 def put_region(document: Path, name: str, text: str) -> None:
     """Replace what stands between the markers of this name."""
@@ -44,12 +46,17 @@ def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]], numbers
 
 
 def number(value: float | None) -> str:
-    """As a reader wants it: no more digits than say something."""
+    """As a reader wants it: no more digits than say something, and never a round number that it is not."""
     if value is None:
         return "-"
-    if value == 0:
-        return "0"
     size = abs(value)
     if size >= 1_000:
         return f"{value:,.0f}"
-    return f"{value:.3g}" if size < 1 else f"{value:.0f}" if value == round(value) else f"{value:.1f}"
+    if value == round(value):
+        return f"{value:.0f}"
+    if size < 1:
+        return f"{value:.3g}"
+    digits = 1
+    while float(f"{value:.{digits}f}") == round(value) and digits < DIGITS_MAX:
+        digits += 1
+    return f"{value:.{digits}f}"

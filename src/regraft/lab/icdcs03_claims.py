@@ -26,7 +26,7 @@ def _breaks(rho_s: float) -> list[float]:
 
 def _between_reconfigurations(protocol: str) -> Claim:
     def look(results: Results) -> Finding | None:
-        windows = points(results, "5-top", protocol)
+        windows = points(results, "5-top", protocol, "delivered_percent")
         if not windows:
             return None
         breaks = _breaks(RHO_SLOW_S)
@@ -43,7 +43,7 @@ def _between_reconfigurations(protocol: str) -> Claim:
 
 def _after_the_last(figure: str, protocol: str, rho_s: float) -> Claim:
     def look(results: Results) -> Finding | None:
-        windows = points(results, figure, protocol)
+        windows = points(results, figure, protocol, "delivered_percent")
         if not windows:
             return None
         last_short = max((x for x, y in windows.items() if y != 100.0), default=0.0)
@@ -152,8 +152,8 @@ def _load_takes_the_gain(results: Results) -> Finding | None:
 
 
 def _misrouted_are_many(results: Results) -> Finding | None:
-    misrouted = points(results, "6e", "deferred, misrouted events")
-    control = points(results, "6e", "deferred, (un)subscriptions")
+    misrouted = points(results, "6e", "deferred, misrouted events", "misrouted")
+    control = points(results, "6e", "deferred, (un)subscriptions", "messages")
     ratio = {x: misrouted[x] / control[x] for x in misrouted if control.get(x)}
     if LARGEST not in ratio:
         return None

@@ -63,11 +63,7 @@ def read_results(directory: Path) -> list[Result]:
     return [Result(**row) for row in table.to_pylist()]
 
 
-def of_series(results: Iterable[Result], figure: str, series: str, metric: str | None = None) -> list[Result]:
-    """The points of one series, by x."""
-    found = [
-        result
-        for result in results
-        if result.figure == figure and result.series == series and metric in (None, result.metric)
-    ]
+def of_series(results: Iterable[Result], figure: str, series: str, metric: str) -> list[Result]:
+    """The points of one series, by x; one name may stand for several series that differ in the metric."""
+    found = [result for result in results if (result.figure, result.series, result.metric) == (figure, series, metric)]
     return sorted(found, key=lambda result: result.x if result.x is not None else 0.0)
