@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -17,6 +18,11 @@ if TYPE_CHECKING:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update", action="store_true", help="write the golden scripts' stories anew")
+
+
+# An example that takes long on a busy machine is no mistake.
+settings.register_profile("regraft", deadline=None)
+settings.load_profile("regraft")
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups

@@ -11,7 +11,7 @@ import math
 from dataclasses import dataclass, replace
 
 from regraft.model.events import INT64_MAX, INT64_MIN, Value
-from regraft.model.filters.intervals import closed, complement, intersect, opened, unite
+from regraft.model.filters.intervals import closed, complement, contains, intersect, opened, unite
 from regraft.model.filters.like import compile_pattern, escaped, implies
 
 Integers = tuple[tuple[int, int], ...]
@@ -64,6 +64,12 @@ EVERY_BOOLEAN = (False, True)
 NOTHING = Constraint()
 MISSING = Constraint(null=True)
 ANYTHING = Constraint(True, EVERY_INTEGER, EVERY_FLOAT, True, EVERY_STRING, EVERY_BOOLEAN)
+
+
+def weight(constraint: Constraint) -> int:
+    """How much work it is to combine this constraint with another one."""
+    spans = len(constraint.integers) + len(constraint.floats) + len(constraint.strings)
+    return 1 + spans + len(constraint.patterns) * sum(len(pattern) for pattern, _ in constraint.patterns)
 
 
 def intersection(left: Constraint, right: Constraint) -> Constraint:
@@ -121,7 +127,15 @@ def difference(left: Constraint, right: Constraint) -> Constraint:
 
 def includes(outer: Constraint, inner: Constraint) -> bool:
     """Whether `outer` admits all that `inner` admits; exact without residual patterns, and never wrongly yes."""
-    return difference(inner, outer) == NOTHING
+    return (
+        inner.null <= outer.null
+        and inner.nan <= outer.nan
+        and all(value in outer.booleans for value in inner.booleans)
+        and contains(outer.integers, inner.integers)
+        and contains(outer.floats, inner.floats)
+        and contains(outer.strings, inner.strings)
+        and all(_patterns_hold((span,), inner.patterns, outer) for span in inner.strings)
+    )
 
 
 def _patterns_hold(strings: Strings, patterns: Patterns, wanted: Constraint) -> bool:
@@ -162,11 +176,9 @@ def _tidy(constraint: Constraint) -> Constraint:
         return constraint
     tests = [(compile_pattern(pattern), negated) for pattern, negated in constraint.patterns]
     strings = tuple(
-        (low, high)
-        for low, high in constraint.strings
-        if high != low + "\0" or all(test(low) != negated for test, negated in tests)
+        span for span in constraint.strings if not is_single((span,)) or all(t(span[0]) != n for t, n in tests)
     )
-    if all(high == low + "\0" for low, high in strings):
+    if all(is_single((span,)) for span in strings):
         return replace(constraint, strings=strings, patterns=())
     patterns: list[tuple[str, bool]] = []
     for index, wanted in enumerate(constraint.patterns):
@@ -174,10 +186,10 @@ def _tidy(constraint: Constraint) -> Constraint:
         others = [*patterns, *constraint.patterns[index + 1 :], *_prefix_patterns(strings)]
         if not any(_pattern_follows(known, wanted) for known in others):
             patterns.append(wanted)
-    for pattern, negated in patterns:
-        for other, other_negated in patterns:
-            if not negated and other_negated and implies(pattern, other):
-                return replace(constraint, strings=(), patterns=())
+    asked = [pattern for pattern, negated in patterns if not negated]
+    refused = [pattern for pattern, negated in patterns if negated]
+    if any(implies(pattern, other) for pattern in asked for other in refused):
+        return replace(constraint, strings=(), patterns=())
     return replace(constraint, strings=strings, patterns=tuple(patterns))
 
 

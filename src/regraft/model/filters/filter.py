@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import NoReturn
 
 from regraft.errors import FilterError
 from regraft.model.events import Value
@@ -31,6 +30,8 @@ class Limits:
     """How deep parentheses and NOT may be nested."""
     terms: int = 1_024
     """Tests, each literal of an IN counted as one."""
+    pattern_length: int = 256
+    """Characters of a LIKE pattern; a match can take this many steps for each character of the text."""
     conjunctions: int = 64
     """Conjunctions in any part of the normal form."""
 
@@ -60,23 +61,15 @@ class Filter:
     def parse(cls, text: str, limits: Limits | None = None) -> "Filter":
         """The filter that a text describes; `FilterError` with position and reason if it is none."""
         limits = limits or Limits()
-
-        def refuse(position: int, reason: str) -> NoReturn:
-            raise FilterError(text, position, reason) from None
-
         if len(text) > limits.text_length:
-            refuse(limits.text_length, f"the filter is longer than {limits.text_length} characters")
+            raise FilterError(text, limits.text_length, f"a filter has at most {limits.text_length} characters")
         try:
             condition = parse_condition(text, limits.depth)
-            if sum(len(t.literals) if isinstance(t, Membership) else 1 for t in tests(condition)) > limits.terms:
-                refuse(0, f"the filter has more than {limits.terms} terms")
+            _check(condition, limits)
             conjunctions = normal_form(condition, Budget(limits.conjunctions))
         except (RefusedError, GrowsTooLargeError) as error:
-            refuse(error.position, error.reason)
-        canonical = render(condition)
-        if len(canonical) > limits.text_length or parenthesis_depth(condition) > limits.depth:
-            refuse(0, f"with NOT and BETWEEN resolved the filter is longer or nested deeper than {limits}")
-        return cls(canonical, conjunctions)
+            raise FilterError(text, error.position, error.reason) from None
+        return cls(render(condition), conjunctions)
 
     def explain(self) -> str:
         """The normal form, for people."""
@@ -93,6 +86,21 @@ class Filter:
 
     def __reduce__(self) -> tuple[type["Filter"], tuple[str, Normal]]:
         return Filter, (self.text, self.conjunctions)
+
+
+def _check(condition: Condition, limits: Limits) -> None:
+    """Refuse what is too large. NOT and BETWEEN are resolved by now, so that the canonical text passes again."""
+    terms = 0
+    for test in tests(condition):
+        terms += len(test.literals) if isinstance(test, Membership) else 1
+        if terms > limits.terms:
+            raise RefusedError(test.position, f"a filter has at most {limits.terms} terms")
+        if isinstance(test, Likeness) and len(test.pattern) > limits.pattern_length:
+            raise RefusedError(test.position, f"a LIKE pattern has at most {limits.pattern_length} characters")
+    if len(render(condition)) > limits.text_length:
+        raise RefusedError(0, f"the canonical text has more than {limits.text_length} characters")
+    if parenthesis_depth(condition) > limits.depth:
+        raise RefusedError(0, f"the canonical text is nested more than {limits.depth} deep")
 
 
 def covers(f: Filter, g: Filter) -> bool:

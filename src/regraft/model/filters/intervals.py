@@ -8,6 +8,7 @@ of half-open intervals with the same bounds. Integers and floats do have one, an
 intervals because that is what an index wants to see; `opened` and `closed` translate.
 """
 
+from bisect import bisect_right
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -64,6 +65,21 @@ def complement(spans: tuple[tuple[T, T | None], ...], first: T) -> tuple[tuple[T
     if low is not None:
         out.append((low, None))
     return tuple(out)
+
+
+def contains(outer: tuple[tuple[T, T | None], ...], inner: tuple[tuple[T, T | None], ...]) -> bool:
+    """Whether all of `inner` is in `outer`; as no two intervals of a set touch, each must lie in a single one.
+
+    Both sets may be of closed intervals instead.
+    """
+    for low, high in inner:
+        place = bisect_right(outer, low, key=_low) - 1
+        if place < 0:
+            return False
+        _, end = outer[place]
+        if end is not None and (low > end or high is None or high > end):
+            return False
+    return True
 
 
 def opened(spans: tuple[tuple[T, T], ...], last: T, after: Callable[[T], T]) -> tuple[tuple[T, T | None], ...]:

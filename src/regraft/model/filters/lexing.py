@@ -135,7 +135,7 @@ def _check_gap(text: str, start: int, end: int) -> None:
     space = _SPACE.match(text, start, end)
     stop = start if space is None else space.end()
     if stop < end:
-        word = text[stop:end].split()[0]
+        word = text[stop:end].split()[0][:20]
         raise RefusedError(stop, f"{word!r} is not part of the filter language, which has no comments")
 
 

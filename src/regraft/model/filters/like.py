@@ -95,18 +95,31 @@ def implies(stronger: str, weaker: str) -> bool:
     a `_` or a character, and a character only itself. Whatever string then stands for the tokens of `stronger`, the
     same assignment matches it.
     """
-    text, pattern = _tokens(stronger), _tokens(weaker)
-    # reached[i]: the pattern read so far can have taken up the first i tokens of the text.
-    reached = [True] + [False] * len(text)
-    for token in pattern:
+    places, length = _places(stronger)
+    # Bit i: what was read of `weaker` can have taken up the first i tokens.
+    reached = 1
+    for token in _tokens(weaker):
         if token == _MANY:
-            first = reached.index(True) if True in reached else len(reached)
-            reached = [i >= first for i in range(len(reached))]
+            lowest = reached & -reached
+            reached = (2 << length) - lowest
+        elif token == _ONE:
+            reached = (reached & ~places.get(_MANY, 0)) << 1
         else:
-            reached = [False] + [
-                reached[i] and (text[i] == token or (token == _ONE and text[i] != _MANY)) for i in range(len(text))
-            ]
-    return reached[-1]
+            reached = (reached & places.get(token, 0)) << 1
+        reached &= (2 << length) - 1
+        if not reached:
+            return False
+    return bool(reached >> length)
+
+
+@lru_cache(maxsize=4096)
+def _places(pattern: str) -> tuple[dict[_Token, int], int]:
+    """For each token the bitmap of its places in the pattern, and the number of tokens."""
+    places: dict[_Token, int] = {}
+    tokens = _tokens(pattern)
+    for place, token in enumerate(tokens):
+        places[token] = places.get(token, 0) | 1 << place
+    return places, len(tokens)
 
 
 @lru_cache(maxsize=4096)

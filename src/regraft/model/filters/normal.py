@@ -26,6 +26,7 @@ from regraft.model.filters.constraint import (
     includes,
     intersection,
     union,
+    weight,
 )
 
 __all__ = ["EVERY_STRING", "Conjunction", "Constraint", "Normal"]
@@ -37,7 +38,7 @@ TRUE: Normal = ((),)
 FALSE: Normal = ()
 
 # A difference of boxes can fall into very many pieces; beyond this many `covers` says no.
-PIECES_MAX = 256
+PIECES_MAX = 64
 
 
 class TooLargeError(Exception):
@@ -50,12 +51,12 @@ class Budget:
 
     conjunctions: int
     """How many conjunctions any part of the normal form may have."""
-    steps: int = 100_000
-    """How many pairs of boxes may be compared or multiplied in all."""
+    work: int = 1_000_000
+    """How much may be combined in all, by `weight`; about a microsecond each."""
 
-    def spend(self, steps: int) -> None:
-        self.steps -= steps
-        if self.steps < 0:
+    def spend(self, work: int) -> None:
+        self.work -= work
+        if self.work < 0:
             raise TooLargeError("its normal form takes too much work")
 
     def check_size(self, conjunctions: int) -> None:
@@ -90,12 +91,16 @@ def any_of(parts: Iterable[Normal], budget: Budget) -> Normal:
 
 
 def all_of(parts: Iterable[Normal], budget: Budget) -> Normal:
-    """The AND of normal forms: the boxes multiplied out."""
+    """The AND of normal forms: the boxes multiplied out, those first that do not multiply."""
     out = TRUE
-    for part in parts:
-        budget.spend(len(out) * len(part))
+    for part in sorted(parts, key=len):
+        budget.spend(len(part) * _weight(out) + len(out) * _weight(part))
         out = any_of([both(left, right) for left in out for right in part], budget)
     return out
+
+
+def _weight(normal: Iterable[Conjunction]) -> int:
+    return sum(1 + sum(weight(constraint) for _, constraint in conjunction) for conjunction in normal)
 
 
 def _merged(boxes: list[Conjunction], budget: Budget) -> list[Conjunction]:
@@ -104,7 +109,7 @@ def _merged(boxes: list[Conjunction], budget: Budget) -> list[Conjunction]:
     while len(boxes) != count:
         count = len(boxes)
         for name in sorted({name for conjunction in boxes for name, _ in conjunction}):
-            budget.spend(len(boxes))
+            budget.spend(_weight(boxes))
             groups: dict[Conjunction, list[Constraint]] = {}
             for conjunction in boxes:
                 rest = tuple(pair for pair in conjunction if pair[0] != name)
@@ -115,7 +120,7 @@ def _merged(boxes: list[Conjunction], budget: Budget) -> list[Conjunction]:
                 for constraint in united(constraints)
                 for conjunction in box({**dict(rest), name: constraint})
             ]
-        budget.spend(len(boxes) ** 2)
+        budget.spend(len(boxes) * _weight(boxes))
         boxes = _without_contained(boxes)
     return boxes
 

@@ -33,7 +33,7 @@ from regraft.model.filters.constraint import EVERY_BOOLEAN
 from regraft.model.filters.lexing import NO_OPERAND, Operand, RefusedError, scan
 from regraft.model.filters.like import ESCAPE, literal_text, read_pattern
 from regraft.model.filters.literals import Literal, Number, check_digits, read_name, read_number, read_string
-from regraft.model.filters.tree import check_complete, check_depth, tree_of
+from regraft.model.filters.tree import check_complete, check_nesting, tree_of
 
 _OPERATORS: dict[type[exp.Expression], str] = {
     exp.EQ: "=",
@@ -66,7 +66,7 @@ def parse_condition(text: str, depth_max: int) -> Condition:
     tokens, operands = scan(text)
     if not tokens:
         raise RefusedError(0, "the filter is empty; TRUE selects every event")
-    check_depth(tokens, depth_max)
+    check_nesting(tokens, depth_max)
     tree = tree_of(text, tokens)
     condition = _Reader(operands).condition(tree, True)
     check_complete(tokens, tree)
@@ -105,8 +105,6 @@ class _Reader:
                 raise RefusedError(self._place(node), "IS tests for NULL or NOT NULL and nothing else")
             case exp.Column() | exp.Literal():
                 return self._truth(node, positive)
-            case exp.Sub() | exp.Neg():
-                raise RefusedError(self._place(node), "arithmetic is not part of the filter language")
             case _:
                 raise RefusedError(self._place(node), "this is not part of the filter language")
 
@@ -196,7 +194,7 @@ class _Reader:
         leaf = node.this if negative else node
         source = self._source(leaf)
         if source is None or (negative and source.kind != "number"):
-            raise RefusedError(self._place(node), "only an attribute and a literal can be compared, nothing composed")
+            raise RefusedError(self._place(node), _composed_reason(node))
         position = source.position
         match source.kind:
             case "name":
@@ -265,6 +263,12 @@ def _chain(node: exp.Expression) -> list[exp.Expression]:
         node = node.this
     parts.append(node)
     return parts[::-1]
+
+
+def _composed_reason(node: exp.Expression) -> str:
+    if isinstance(node, exp.Sub):
+        return "arithmetic is not part of the filter language"
+    return "only an attribute and a literal can be compared, nothing composed"
 
 
 def _membership_of(name: _Name, literals: list[Literal], positive: bool, position: int) -> Condition:

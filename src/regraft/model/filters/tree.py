@@ -47,12 +47,14 @@ def tree_of(text: str, tokens: list[Token]) -> exp.Expression:
     return tree
 
 
-def check_depth(tokens: list[Token], depth_max: int) -> None:
-    """The parser recurses for each ( and NOT; how deep is known before."""
-    depth = 0
-    nots = 0
+def check_nesting(tokens: list[Token], depth_max: int) -> None:
+    """The parser recurses for each (, NOT and minus; how deep is known before."""
+    depth = nots = 0
     closing: list[int] = []
-    for token in tokens:
+    for place, token in enumerate(tokens):
+        after = [following.token_type for following in tokens[place + 1 : place + 2]]
+        if token.token_type is TokenType.DASH and after != [TokenType.NUMBER]:
+            raise RefusedError(token.col, "a minus stands before a number; arithmetic is not part of the language")
         if token.token_type is TokenType.NOT:
             nots += 1
         elif token.token_type is TokenType.L_PAREN:
