@@ -7,7 +7,9 @@ from regraft.errors import FilterError
 from regraft.model.events import Value
 from regraft.model.filters.compiled import compile_normal
 from regraft.model.filters.condition import (
+    Condition,
     GrowsTooLargeError,
+    Likeness,
     Membership,
     normal_form,
     parenthesis_depth,
