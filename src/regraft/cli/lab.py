@@ -99,6 +99,9 @@ def report(
 def fit(
     name: Annotated[str, typer.Argument(metavar="NAME", help="The experiment whose free parameters to fit: icdcs03.")],
     seeds: Annotated[int, typer.Option(help="Runs of each candidate under each protocol.")] = 10,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Only candidates with this; repeatable.")
+    ] = None,
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="Keep the runs there.")] = None,
     master: Master = None,
     document: Document = None,
@@ -116,18 +119,19 @@ def fit(
 
     if name != "icdcs03":
         raise UsageError(f"{name} has no parameters to fit; icdcs03 has")
-    experiment = fit_experiment()
+    fixed = parse_settings(settings)
+    experiment = fit_experiment(fixed)
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch) / "fit" if out is None else out
         record = run_experiment(experiment, seeds, folder, master)
-        ranked = ranking(read_results(folder))
+        ranked = ranking(read_results(folder), fixed)
     if document is not None:
         put_region(document, experiment.name, f"{fit_markdown(ranked)}\n\n{provenance(record)}")
     if as_json:
         print(json.dumps([{**asdict(one), "default": is_default(one)} for one in ranked]))
         return
     _print_table(HEADER, table_rows(ranked))
-    print("The nearest is what icdcs03 runs with." if is_default(ranked[0]) else "icdcs03 runs with another candidate.")
+    print(f"icdcs03 runs with {'the nearest' if is_default(ranked[0]) else 'another'}.")
 
 
 def _described(experiment: "Experiment") -> dict[str, object]:

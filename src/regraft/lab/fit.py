@@ -24,6 +24,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 
+from regraft.errors import UsageError
 from regraft.lab.document import markdown_table, number
 from regraft.lab.experiment import Cell, Experiment, Figure, Group, Point, Series, Settings
 from regraft.lab.icdcs03 import (
@@ -63,15 +64,21 @@ class Fit:
         return 100 * (1 - _mean(self.deferred) / _mean(self.strawman))
 
 
-def candidates() -> list[dict[str, str]]:
-    return [dict(zip(AXES, values, strict=True)) for values in product(*AXES.values())]
+def candidates(fixed: Settings | None = None) -> list[dict[str, str]]:
+    """Every combination; or only those that have these values, for a second round among the best with more seeds."""
+    for key, value in (fixed or {}).items():
+        if value not in AXES.get(key, ()):
+            offered = "; ".join(f"{axis}: {', '.join(values)}" for axis, values in AXES.items())
+            raise UsageError(f"--set {key}={value}: no parameter of the fit or no value of it; {offered}")
+    every = [dict(zip(AXES, values, strict=True)) for values in product(*AXES.values())]
+    return [candidate for candidate in every if candidate.items() >= (fixed or {}).items()]
 
 
-def fit_experiment() -> Experiment:
-    """The sweep over all candidates, as an experiment like any other."""
+def fit_experiment(fixed: Settings | None = None) -> Experiment:
+    """The sweep over the candidates, as an experiment like any other."""
     series = tuple(
         Series(f"{protocol}, {_name(settings)}", "messages", "overhead", (_point(protocol, settings),), drawn=False)
-        for settings in candidates()
+        for settings in candidates(fixed)
         for protocol in PAIR
     )
     figure = Figure(FIGURE, "The pair that the free parameters are fitted on", "brokers", "messages", series)
@@ -88,11 +95,11 @@ def _name(settings: Settings) -> str:
     return "-".join(settings.values())
 
 
-def ranking(results: Sequence[Result]) -> list[Fit]:
-    """All candidates, the nearest first."""
+def ranking(results: Sequence[Result], fixed: Settings | None = None) -> list[Fit]:
+    """The candidates, the nearest first."""
     found = {result.series: result for result in results}
     fits = []
-    for settings in candidates():
+    for settings in candidates(fixed):
         strawman, deferred = (found[f"{protocol}, {_name(settings)}"] for protocol in PAIR)
         distance = math.hypot(
             math.log(_mean(strawman) / PAPER_STRAWMAN_MESSAGES), math.log(_mean(deferred) / PAPER_DEFERRED_MESSAGES)
