@@ -30,7 +30,5 @@ def read_trace(session: SparkSession, directory: Path) -> DataFrame:
     cut_off = [run for run in runs if run not in whole]
     if cut_off:
         more = f" (and {len(cut_off) - 1} more)" if len(cut_off) > 1 else ""
-        raise RegraftError(
-            f"{directory}: cut off: run {cut_off[0]!r}{more} does not close with its {KIND_RUN_END!r} row"
-        )
+        raise RegraftError(f"{directory}: cut off: run {cut_off[0]!r}{more} has no {KIND_RUN_END!r} row")
     return trace

@@ -24,7 +24,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from py4j.protocol import Py4JError
+from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
@@ -55,11 +55,18 @@ SETTINGS = {
     "spark.ui.showConsoleProgress": "false",
 }
 
+# What these three have to say of a task that failed reaches the caller as an exception, in one line (`spark_trouble`).
 LOGGING = """\
 rootLogger.level = error
 rootLogger.appenderRef.stderr.ref = stderr
 logger.gateway.name = org.apache.spark.api.python.PythonGatewayServer
 logger.gateway.level = error
+logger.executor.name = org.apache.spark.executor.Executor
+logger.executor.level = off
+logger.tasks.name = org.apache.spark.scheduler.TaskSetManager
+logger.tasks.level = off
+logger.writer.name = org.apache.spark.sql.execution.datasources.FileFormatWriter
+logger.writer.level = off
 appender.stderr.type = Console
 appender.stderr.name = stderr
 appender.stderr.target = SYSTEM_ERR
@@ -84,12 +91,14 @@ def spark_session(master: str | None = None, *, name: str = "regraft") -> Iterat
     _probe(master)
     provide_java()
     session = _start(master, name)
-    try:
-        _ship_package(session, master)
-        _await_executor(session, master)
-        yield session
-    finally:
-        session.stop()
+    # The zip is fetched by each executor when it begins, which may be late: it stays as long as the session.
+    with tempfile.TemporaryDirectory() as scratch:
+        try:
+            _ship_package(session, master, Path(scratch) / "regraft.zip")
+            _await_executor(session, master)
+            yield session
+        finally:
+            session.stop()
 
 
 def _start(master: str, name: str) -> SparkSession:
@@ -146,18 +155,16 @@ def _await_executor(session: SparkSession, master: str) -> None:
         time.sleep(0.1)
 
 
-def _ship_package(session: SparkSession, master: str) -> None:
+def _ship_package(session: SparkSession, master: str, archive: Path) -> None:
     """Give the workers of a cluster this package, as it is here."""
     if master.startswith("local"):
         return
     folder = _package_folder()
-    with tempfile.TemporaryDirectory() as scratch:
-        archive = Path(scratch) / "regraft.zip"
-        with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as content:
-            for file in sorted(folder.rglob("*")):
-                if file.is_file() and "__pycache__" not in file.parts:
-                    content.write(file, file.relative_to(folder.parent))
-        session.sparkContext.addPyFile(str(archive))
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as content:
+        for file in sorted(folder.rglob("*")):
+            if file.is_file() and "__pycache__" not in file.parts:
+                content.write(file, file.relative_to(folder.parent))
+    session.sparkContext.addPyFile(str(archive))
 
 
 def _package_folder() -> Path:
@@ -177,4 +184,14 @@ def spark_trouble(doing: str) -> Iterator[None]:
             raise (UsageError if issubclass(kind, UsageError) else RegraftError)(f"{doing}: {ours[2]}") from error
         if "Traceback (most recent call last)" in text:
             raise
-        raise RegraftError(f"{doing}: {text.splitlines()[0]}") from error
+        raise RegraftError(f"{doing}: {_root_cause(error)}") from error
+
+
+def _root_cause(error: Exception) -> str:
+    """The first line of the innermost cause, which says more than that a job was aborted."""
+    if not isinstance(error, Py4JJavaError):
+        return str(error).splitlines()[0]
+    cause = error.java_exception
+    while cause.getCause() is not None:
+        cause = cause.getCause()
+    return str(cause.getMessage() or cause.toString()).splitlines()[0]

@@ -58,8 +58,8 @@ class SweepTask:
 
 def sweep(session: SparkSession, tasks: Sequence[SweepTask], directory: Path) -> DataFrame:
     """Make all the runs and return their trace, which is in `directory` then."""
-    _check(tasks)
-    groups = _place(tasks)
+    check_tasks(tasks)
+    groups = place(tasks, PARTITIONS_MAX)
     rows = [_row(partition, task) for partition, group in enumerate(groups) for task in group]
     table = pa.Table.from_pylist(rows, schema=TASK_SCHEMA)
     runs, costs = [len(group) for group in groups], [sum(task.cost for task in group) for group in groups]
@@ -82,7 +82,7 @@ def simulate_rows(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]
             yield from simulate(scenario, row["seed"], name=row["run"], trace=row["level"]).batches()
 
 
-def _check(tasks: Sequence[SweepTask]) -> None:
+def check_tasks(tasks: Sequence[SweepTask]) -> None:
     if not tasks:
         raise UsageError("a sweep of no runs")
     names = set()
@@ -94,7 +94,7 @@ def _check(tasks: Sequence[SweepTask]) -> None:
         names.add(task.run)
 
 
-def _place(tasks: Sequence[SweepTask], partitions_max: int = PARTITIONS_MAX) -> list[list[SweepTask]]:
+def place(tasks: Sequence[SweepTask], partitions_max: int) -> list[list[SweepTask]]:
     """Groups of nearly equal cost, the dearest first: each task goes to the group that is cheapest so far."""
     groups: list[list[SweepTask]] = [[] for _ in range(min(len(tasks), partitions_max))]
     cheapest = [(0.0, number) for number in range(len(groups))]

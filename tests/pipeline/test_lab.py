@@ -1,0 +1,174 @@
+"""A small icdcs03 and the guarantees, run from the declaration to the report, and checked against plain simulations."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from statistics import fmean
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+
+from regraft.errors import UsageError
+from regraft.lab import Experiment, find_experiment, read_record, read_results, run_experiment, running
+from regraft.lab.experiment import Group, Settings
+from regraft.lab.results import Result
+from regraft.sim import Outcome, simulate
+from regraft.trace import read_run, run_names
+
+pytestmark = pytest.mark.jvm
+
+SEEDS = 2
+LARGEST = 20.0
+SIMPLE: Settings = {"changes.until_s": "4.0", "duration_s": "8.0"}
+
+
+def small(experiment: Experiment) -> Experiment:
+    """The same figures for the two smallest networks."""
+    figures = []
+    for figure in experiment.figures:
+        series = [replace(s, points=tuple(p for p in s.points if (p.x or 0.0) <= LARGEST)) for s in figure.series]
+        figures.append(replace(figure, series=tuple(series)))
+    return replace(experiment, figures=tuple(figures))
+
+
+@pytest.fixture(scope="module")
+def experiment() -> Experiment:
+    return small(find_experiment("icdcs03").restricted(["6"]).overlay(SIMPLE))
+
+
+@pytest.fixture(scope="module")
+def directory(spark: SparkSession, experiment: Experiment, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("lab") / "icdcs03"
+    run_experiment(experiment, SEEDS, out, spark.sparkContext.master)
+    return out
+
+
+def hops_and_outcome(experiment: Experiment, group: Group, seed: int) -> tuple[int, Outcome]:
+    """The (un)subscriptions that reconfigurations caused, counted without Spark."""
+    run = simulate(experiment.scenario(group), seed, name="direct", trace=group.cell.level)
+    table = pa.Table.from_batches(run.batches())
+    control = pc.is_in(table["message"], pa.array(["subscribe", "unsubscribe"]))
+    caused = pc.and_(pc.equal(table["kind"], "hop"), pc.equal(table["cause"], "reconfiguration"))
+    assert run.outcome is not None
+    return pc.sum(pc.and_(caused, control)).as_py() or 0, run.outcome
+
+
+def overhead(experiment: Experiment, group: Group, seed: int) -> int:
+    hops, outcome = hops_and_outcome(experiment, group, seed)
+    return hops + outcome.misrouted
+
+
+def test_each_run_is_in_the_trace_once(directory: Path, experiment: Experiment) -> None:
+    assert run_names(directory / "trace") == sorted(task.run for task in experiment.tasks(range(1, SEEDS + 1)))
+
+
+def test_there_is_a_result_for_every_point(directory: Path, experiment: Experiment) -> None:
+    results = read_results(directory)
+    wanted = [
+        (figure.name, series.name, series.metric, point.x)
+        for figure in experiment.figures
+        for series in figure.series
+        for point in series.points
+    ]
+    assert [(row.figure, row.series, row.metric, row.x) for row in results] == wanted
+    assert {row.runs for row in results} == {SEEDS}
+
+
+def test_an_improvement_is_the_mean_over_the_seeds_of_what_plain_simulations_give(
+    directory: Path, experiment: Experiment
+) -> None:
+    (figure,) = experiment.restricted(["6b"]).figures
+    series = figure.series[1]
+    point = series.points[1]
+    assert point.baseline is not None
+    improvements = []
+    for seed in range(1, SEEDS + 1):
+        before, after = overhead(experiment, point.baseline, seed), overhead(experiment, point.group, seed)
+        improvements.append(100 * (before - after) / before)
+    (found,) = rows(directory, "6b", series.name, "improvement", point.x)
+    assert found.mean == pytest.approx(fmean(improvements))
+
+
+def test_messages_and_misrouted_events_are_counted_as_the_simulator_counts_them(
+    directory: Path, experiment: Experiment
+) -> None:
+    (figure,) = experiment.restricted(["6e"]).figures
+    group = next(series.points[1].group for series in figure.series if series.name == "deferred, misrouted events")
+    direct = [hops_and_outcome(experiment, group, seed) for seed in range(1, SEEDS + 1)]
+    (control,) = rows(directory, "6e", "deferred, (un)subscriptions", "messages", LARGEST)
+    (misrouted,) = rows(directory, "6e", "deferred, misrouted events", "misrouted", LARGEST)
+    assert control.mean == fmean(hops for hops, _ in direct)
+    assert misrouted.mean == fmean(outcome.misrouted for _, outcome in direct)
+    assert misrouted.mean > 0
+
+
+def test_everything_that_was_promised_is_there(directory: Path, experiment: Experiment) -> None:
+    names = {file.name for file in directory.iterdir()}
+    assert names == {"trace", "results.parquet", "results.jsonl", "experiment.json", "report.html", "figures"}
+    assert {file.name for file in (directory / "figures").iterdir()} == {f"{f.name}.svg" for f in experiment.figures}
+    record = read_record(directory)
+    assert record.runs == len(run_names(directory / "trace"))
+    assert record.trace_rows == sum(
+        read_run(directory / "trace", run).num_rows for run in run_names(directory / "trace")
+    )
+    assert record.violations == 0
+    assert record.settings == SIMPLE
+    assert pq.read_table(directory / "results.parquet").num_rows == len(read_results(directory))
+    assert len((directory / "results.jsonl").read_text().splitlines()) == len(read_results(directory))
+
+
+def test_a_directory_that_exists_is_refused_before_any_work(
+    directory: Path, experiment: Experiment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(running, "spark_session", lambda *_, **__: pytest.fail("a session was started"))
+    before = sorted(file for file in directory.rglob("*"))
+    with pytest.raises(UsageError, match="icdcs03"):
+        run_experiment(experiment, SEEDS, directory)
+    assert sorted(file for file in directory.rglob("*")) == before
+
+
+@pytest.mark.parametrize("fault", [KeyboardInterrupt(), OSError(28, "No space left on device")])
+def test_a_run_that_does_not_end_leaves_nothing(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: BaseException
+) -> None:
+    def stop(*_: object) -> Iterator[None]:
+        raise fault
+
+    monkeypatch.setattr(running, "write_report", stop)
+    one = find_experiment("guarantees").restricted(["one_break"])
+    with pytest.raises(BaseException):  # noqa: B017, PT011 (which one, the world decides)
+        run_experiment(one, 1, tmp_path / "out", spark.sparkContext.master)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_guarantees_are_the_means_of_what_the_simulator_saw(spark: SparkSession, tmp_path: Path) -> None:
+    one = find_experiment("guarantees").restricted(["planned_exchange"])
+    run_experiment(one, SEEDS, tmp_path / "out", spark.sparkContext.master)
+    for group in one.groups():
+        outcomes = [hops_and_outcome(one, group, seed)[1] for seed in range(1, SEEDS + 1)]
+        numbers = [outcome.numbers for outcome in outcomes if outcome.numbers is not None]
+        expected = {
+            "lost": fmean(number.lost for number in numbers),
+            "duplicated": fmean(number.duplicated for number in numbers),
+            "fifo": fmean(number.out_of_order for number in numbers),
+            "wrong_entries": fmean(outcome.wrong_entries for outcome in outcomes),
+        }
+        for metric, mean in expected.items():
+            (found,) = rows(tmp_path / "out", "planned_exchange", group.protocol, metric, None)
+            assert (found.mean, found.runs) == (mean, SEEDS)
+    lines = (tmp_path / "out" / "results.jsonl").read_text().splitlines()
+    assert {json.loads(line)["metric"] for line in lines} == {
+        *("lost", "duplicated", "fifo", "causal", "wrong_entries", "messages")
+    }
+
+
+def rows(directory: Path, figure: str, series: str, metric: str, x: float | None) -> list[Result]:
+    return [
+        row
+        for row in read_results(directory)
+        if (row.figure, row.series, row.metric, row.x) == (figure, series, metric, x)
+    ]
