@@ -126,7 +126,8 @@ def _spark_tokens(text: str) -> list[Token]:
     try:
         return DIALECT.tokenize(text)
     except TokenError as error:
-        place = re.search(r"from \d+:(\d+)", str(error))
+        # The only thing that it refuses; its own message does not say where, that of the cause does.
+        place = re.search(r"from \d+:(\d+)$", str(error.__cause__))
         raise RefusedError(int(place[1]) if place else 0, "the quoted text that begins here has no end") from None
 
 
