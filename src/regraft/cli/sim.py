@@ -1,15 +1,38 @@
-"""`regraft sim`: one run of one scenario, in virtual time."""
+"""`regraft sim`: one run of one scenario, in virtual time.
+
+What is asked to be kept, the trace and the brokers' inputs, appears when the run has ended, whole or not at all; a
+name that is taken already is refused before the run begins.
+"""
 
 import json
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
+from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from regraft.cli.settings import parse_settings
+from regraft.errors import RegraftError, UsageError
+
+if TYPE_CHECKING:
+    from regraft.broker import BrokerConfig
+    from regraft.broker.effects import Effect
+    from regraft.broker.inputs import Input
+    from regraft.sim import Recorder
 
 VIOLATED = 1
+
+
+class Level(StrEnum):
+    """`trace.LEVELS`, spelled out so that `--help` need not load Arrow."""
+
+    FULL = "full"
+    COUNTED = "counted"
+    SUMMED = "summed"
 
 
 def sim(
@@ -21,7 +44,17 @@ def sim(
     trace: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Write the trace there; the folder must not exist.")
     ] = None,
-    level: Annotated[str, typer.Option(help="full, counted or summed: how much of the trace is kept.")] = "full",
+    level: Annotated[
+        Level,
+        typer.Option(
+            help="How much the trace tells: every hop of every event; hops counted by link and 0.1 s; or publications "
+            "and deliveries counted too, which leaves no account of what was lost."
+        ),
+    ] = Level.FULL,
+    inputs: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Record every broker's inputs there, for `replay`; it must not exist."),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the outcome as one JSON object.")] = False,
 ) -> None:
     """Run a scenario in the simulator and print what it cost and what it lost.
@@ -30,24 +63,52 @@ def sim(
 
     \b
     Example:
-        regraft sim ring.toml --seed 7 --set protocol=strawman --trace out/ring
+        regraft sim scenarios/seven-brokers.toml --seed 7 --set protocol=strawman --trace out/seven
     """
     from regraft.sim import read_scenario, simulate
     from regraft.trace import RunSetWriter
 
     scenario = read_scenario(scenario_file, parse_settings(settings))
-    run = simulate(scenario, seed, name=f"sim/{scenario.name}/{scenario.protocol}/{seed}", trace=level)
-    if trace is None:
-        for _ in run.batches():
-            pass
-    else:
-        with RunSetWriter(trace) as writer:
+    with ExitStack() as kept:
+        record = kept.enter_context(_recorder(inputs, scenario.broker_config)) if inputs else None
+        writer = kept.enter_context(RunSetWriter(trace)) if trace else None
+        run = simulate(
+            scenario, seed, name=f"sim/{scenario.name}/{scenario.protocol}/{seed}", trace=level, record=record
+        )
+        if writer is not None:
             writer.write(run.name, run.batches())
+        else:
+            for _ in run.batches():
+                pass
     assert run.outcome is not None
     outcome = asdict(run.outcome)
     print(json.dumps({"run": run.name, **outcome}) if as_json else _in_words(run.name, outcome))
     if run.outcome.violations:
         raise typer.Exit(VIOLATED)
+
+
+@contextmanager
+def _recorder(file: Path, config: "BrokerConfig") -> Iterator["Recorder"]:
+    """What a world calls with each input; `file` appears when the block ends well."""
+    from regraft.broker import RecordedStep, frame
+
+    if file.exists() or file.is_symlink():
+        raise UsageError(f"{file}: exists already; name a file that does not")
+    partial = file.with_name(f".{file.name}.partial-{os.getpid()}")
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with partial.open("xb") as output:
+            output.write(frame(config))
+
+            def record(broker: str, now_ns: int, given: "Input | None", effects: "list[Effect]") -> None:
+                output.write(frame(RecordedStep(broker, now_ns, given, tuple(effects))))
+
+            yield record
+        partial.rename(file)
+    except OSError as error:
+        raise RegraftError(f"{file}: cannot be written: {error.strerror or error}") from error
+    finally:
+        partial.unlink(missing_ok=True)
 
 
 def _in_words(run: str, outcome: dict[str, object]) -> str:
