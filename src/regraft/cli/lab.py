@@ -126,7 +126,8 @@ def fit(
         record = run_experiment(experiment, seeds, folder, master)
         ranked = ranking(read_results(folder), fixed)
     if document is not None:
-        put_region(document, experiment.name, f"{fit_markdown(ranked)}\n\n{provenance(record)}")
+        region = f"{experiment.name}-finalists" if fixed else experiment.name
+        put_region(document, region, f"{fit_markdown(ranked)}\n\n{provenance(record)}")
     if as_json:
         print(json.dumps([{**asdict(one), "default": is_default(one)} for one in ranked]))
         return

@@ -33,7 +33,7 @@ PAPER_EVENT_HOPS_PER_S = 368_319
 
 # The parameters that the paper leaves open, as the fit has chosen them.
 FITTED = {
-    "tree": "attachment",
+    "tree": "balanced",
     "drawn_from": "brokers",
     "endpoints": "move",
     "subscriptions": "exact",

@@ -125,6 +125,7 @@ def _parts(experiment: Experiment, record: Record, results: Sequence[Result]) ->
     for figure in experiment.figures:
         if any(series.drawn for series in figure.series):
             parts += [Heading(f"Fig. {figure.name}"), Drawing(f"{figure.name}.svg", figure.title)]
+        if experiment.name != GUARANTEES.name:
             header = ("series", "metric", "x", "mean", "95 % interval", "runs", "paper")
             parts.append(Table(header, _points(figure, results), 2, f"Fig. {figure.name} in numbers"))
     return parts
