@@ -18,7 +18,7 @@ from functools import cache, reduce
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
-from pyspark.sql.pandas.functions import ArrowUDFType, arrow_udf
+from pyspark.sql.pandas.functions import arrow_udf
 
 from regraft.errors import UsageError
 from regraft.pipeline.audit import audit, delivery_over_time, steady_clients
@@ -150,7 +150,7 @@ def _within(t: float, degrees_of_freedom: int) -> float:
 
 
 def _mean_and_interval(value: Column) -> list[Column]:
-    quantile = arrow_udf(_quantiles, "double", ArrowUDFType.SCALAR)(F.count(value))
+    quantile = arrow_udf(_quantiles, "double")(F.count(value))  # type: ignore[call-overload]
     half = F.try_divide(quantile * F.stddev_samp(value), F.sqrt(F.count(value)))
     mean = F.avg(value)
     return [
