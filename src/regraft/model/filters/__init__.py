@@ -1,13 +1,12 @@
 """The filter language: what a subscriber says about the events it wants.
 
-`Filter.parse` reads a text, `filter.matches(attributes)` asks it, `covers(f, g)` compares two. `normal.py` has the
-algebra that the index and `covers` build on. The language itself is described in docs/filters.md.
+`Filter.parse` reads a text, `filter.matches(attributes)` asks it, `covers(f, g)` compares two. An index builds on the
+normal form, `filter.conjunctions`. The language itself is described in docs/filters.md.
 """
 
-from regraft.model.filters.compiled import compile_conjunction, compile_constraint
-from regraft.model.filters.constraint import ANYTHING, EVERY_STRING, Constraint, includes, is_single
+from regraft.model.filters.constraint import ANYTHING, EVERY_STRING, Constraint
 from regraft.model.filters.filter import Filter, Limits, covers
-from regraft.model.filters.like import compile_pattern, contained_text, escaped
+from regraft.model.filters.like import contained_text
 from regraft.model.filters.normal import Conjunction, Normal
 
 __all__ = [
@@ -18,12 +17,6 @@ __all__ = [
     "Filter",
     "Limits",
     "Normal",
-    "compile_conjunction",
-    "compile_constraint",
-    "compile_pattern",
     "contained_text",
     "covers",
-    "escaped",
-    "includes",
-    "is_single",
 ]
