@@ -25,7 +25,7 @@ class Chronicle:
         self.published = self.delivered = self.dropped = 0
         self.event_hops = self.misrouted_hops = self.control_hops = 0
         self._append = trace.append
-        self._full = level == row.LEVEL_FULL
+        self.full = level == row.LEVEL_FULL
         self._summed = level == row.LEVEL_SUMMED
         self._wires: dict[Wire, None] = {}
         self._published_here: dict[str, int] = {}  # of this interval, by broker
@@ -46,24 +46,19 @@ class Chronicle:
         client = event.publisher
         self._append((now_ns, row.KIND_PUBLISH, broker, None, client, event.name, None, None, None, None, None, text))
 
-    def delivery(self, now_ns: int, broker: str, client: str, event: Event) -> None:
-        self.delivered += 1
+    def deliveries(self, now_ns: int, broker: str, clients: tuple[str, ...], event: Event) -> None:
+        self.delivered += len(clients)
         if self._summed:
-            self._delivered_here[broker] = self._delivered_here.get(broker, 0) + 1
+            self._delivered_here[broker] = self._delivered_here.get(broker, 0) + len(clients)
             return
-        self._append((now_ns, row.KIND_DELIVER, broker, None, client, event.name, None, None, None, None, None, None))
+        name = event.name
+        for client in clients:
+            self._append((now_ns, row.KIND_DELIVER, broker, None, client, name, None, None, None, None, None, None))
 
-    def event_hop(self, now_ns: int, wire: Wire, event: Event, size: int, wanted: bool) -> None:
-        if wanted:
-            wire.events_wanted += 1
-            wire.bytes_wanted += size
-        else:
-            wire.events_misrouted += 1
-            wire.bytes_misrouted += size
-        if self._full:
-            cause = row.CAUSE_CLIENT if wanted else row.CAUSE_RECONFIGURATION
-            what = (None, event.name, None, row.MESSAGE_EVENT, cause, None, size, None)
-            self._append((now_ns, row.KIND_HOP, wire.source.name, wire.target.name, *what))
+    def event_hop(self, now_ns: int, wire: Wire, event: Event, size: int, cause: str) -> None:
+        """A row of a full trace; the wire counts for the others."""
+        what = (None, event.name, None, row.MESSAGE_EVENT, cause, None, size, None)
+        self._append((now_ns, row.KIND_HOP, wire.source.name, wire.target.name, *what))
 
     def event_drop(self, now_ns: int, wire: Wire, event: Event, size: int) -> None:
         self.dropped += 1
@@ -101,7 +96,7 @@ class Chronicle:
             counts.clear()
 
     def _write_sum(self, wire: Wire, begin_ns: int, cause: str, count: int, size: int) -> None:
-        if count and not self._full:
+        if count and not self.full:
             what = (None, None, None, row.MESSAGE_EVENT, cause, None, size, f'{{"count":{count}}}')
             self._append((begin_ns, row.KIND_HOP, wire.source.name, wire.target.name, *what))
 

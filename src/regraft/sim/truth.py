@@ -3,6 +3,18 @@
 Adjacency = dict[str, dict[str, int]]
 
 
+def component(adjacency: Adjacency, start: str) -> dict[str, None]:
+    """The brokers that are connected with this one, itself first."""
+    found = {start: None}
+    queue = [start]
+    for broker in queue:
+        for neighbour in adjacency[broker]:
+            if neighbour not in found:
+                found[neighbour] = None
+                queue.append(neighbour)
+    return found
+
+
 def beyond_each_wire(adjacency: Adjacency, local: dict[str, int]) -> dict[tuple[str, str], int]:
     """For each link and direction, the filters of all the brokers that it leads to. The graph is a forest.
 

@@ -39,7 +39,7 @@ from regraft.sim.agenda import Agenda
 from regraft.sim.chronicle import Chronicle
 from regraft.sim.ledger import Ledger
 from regraft.sim.network import Node, Wire
-from regraft.sim.truth import beyond_each_wire, parents
+from regraft.sim.truth import beyond_each_wire, component, parents
 from regraft.trace import TraceBuffer
 from regraft.trace import schema as row
 
@@ -85,6 +85,7 @@ class World:
         self.refused: list[str] = []
         self.control_under_way = 0
         self.chronicle = Chronicle(trace, level)
+        self._full = self.chronicle.full
         self._dice = dice
         self._ns_per_byte = ns_per_byte
         self._detect_ns = detect_ns
@@ -266,7 +267,16 @@ class World:
         effects = node.handle(self.now_ns, given)
         if self._truth_is_stale:
             self._find_truth()
-        self.chronicle.event_hop(self.now_ns, wire, event, size, bool(self._matched[event] & wire.beyond))
+        if self._matched[event] & wire.beyond:
+            cause = row.CAUSE_CLIENT
+            wire.events_wanted += 1
+            wire.bytes_wanted += size
+        else:
+            cause = row.CAUSE_RECONFIGURATION
+            wire.events_misrouted += 1
+            wire.bytes_misrouted += size
+        if self._full:
+            self.chronicle.event_hop(self.now_ns, wire, event, size, cause)
         if self._record is not None:
             self._record(node.name, self.now_ns, given, effects)
         for effect in effects:
@@ -324,8 +334,11 @@ class World:
                 self.chronicle.event_drop(self.now_ns, wire, event, size)
             else:
                 self._transmit(wire, event, size)
-        for client in effect.clients:
-            self._deliver(node, client, event)
+        if effect.clients:
+            self.chronicle.deliveries(self.now_ns, node.name, effect.clients, event)
+            if self.ledger is not None:
+                for client in effect.clients:
+                    self.ledger.delivered(client, event)
 
     def _transmit(self, wire: Wire, message: Message, size: int) -> None:
         now_ns = self.now_ns
@@ -339,11 +352,6 @@ class World:
             lane.append((arrival_ns, agenda.serial, wire, message, size))
         else:
             agenda.put(arrival_ns, wire, message, size)
-
-    def _deliver(self, node: Node, client: str, event: Event) -> None:
-        self.chronicle.delivery(self.now_ns, node.name, client, event)
-        if self.ledger is not None:
-            self.ledger.delivered(client, event)
 
     def _fire(self, node: Node, name: str, *, serial: int) -> None:
         if node.timers.get(name) == serial:
@@ -373,14 +381,7 @@ class World:
 
     def component(self, name: str) -> dict[str, None]:
         """The brokers that the tree, as it is, connects with this one."""
-        found = {name: None}
-        queue = [name]
-        for broker in queue:
-            for neighbour in self.adjacency[broker]:
-                if neighbour not in found:
-                    found[neighbour] = None
-                    queue.append(neighbour)
-        return found
+        return component(self.adjacency, name)
 
     def _find_truth(self) -> None:
         local = {name: node.core.table.local if node.alive else 0 for name, node in self.nodes.items()}
