@@ -226,4 +226,9 @@ def test_the_audit_and_the_simulators_own_ledger_agree(spark: SparkSession, prot
     assert run.outcome.numbers is not None
     assert row.lost > 0, "a scenario in which nothing is lost shows nothing"
     numbers = run.outcome.numbers
-    assert (row.lost, row.duplicated, row.fifo) == (numbers.lost, numbers.duplicated, numbers.out_of_order)
+    assert (row.owed, row.lost, row.duplicated, row.fifo) == (
+        numbers.owed,
+        numbers.lost,
+        numbers.duplicated,
+        numbers.out_of_order,
+    )

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from regraft.cli.settings import parse_settings
-from regraft.errors import RegraftError, UsageError
+from regraft.errors import RegraftError, ScenarioError, UsageError
 
 if TYPE_CHECKING:
     from regraft.broker import BrokerConfig
@@ -75,11 +75,14 @@ def sim(
         run = simulate(
             scenario, seed, name=f"sim/{scenario.name}/{scenario.protocol}/{seed}", trace=level, record=record
         )
-        if writer is not None:
-            writer.write(run.name, run.batches())
-        else:
-            for _ in run.batches():
-                pass
+        try:
+            if writer is not None:
+                writer.write(run.name, run.batches())
+            else:
+                for _ in run.batches():
+                    pass
+        except ScenarioError as error:  # what shows only when the tree stands, or when a step is taken
+            raise ScenarioError(f"{scenario_file}, {error.place}", error.reason) from error
     assert run.outcome is not None
     outcome = asdict(run.outcome)
     print(json.dumps({"run": run.name, **outcome}) if as_json else _in_words(run.name, outcome))

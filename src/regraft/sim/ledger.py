@@ -5,6 +5,7 @@ trace): a client is owed an event if one of its subscriptions that the event sat
 published and is not cancelled before the run ends.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from regraft.broker import FilterCatalogue
@@ -32,7 +33,7 @@ class Ledger:
         self._owed: dict[Event, dict[str, list[int]]] = {}  # not yet delivered: for the sake of which subscriptions
         self._got: dict[Event, dict[str, None]] = {}
         self._latest: dict[tuple[str, str], int] = {}  # (client, publisher) -> highest sequence number delivered
-        self._delivered_in_debt = 0
+        self._paid: dict[tuple[int, ...], int] = {}  # owed and delivered: for the sake of which, and how often
         self._duplicated = 0
         self._out_of_order = 0
 
@@ -73,8 +74,9 @@ class Ledger:
             return
         got[client] = None
         numbers = self._owed[event].pop(client, None)
-        if numbers is not None and any(number not in self._cancelled for number in numbers):
-            self._delivered_in_debt += 1
+        if numbers is not None:
+            sake = tuple(numbers)
+            self._paid[sake] = self._paid.get(sake, 0) + 1
         key = (client, event.publisher)
         latest = self._latest.get(key, 0)
         if event.sequence < latest:
@@ -84,19 +86,20 @@ class Ledger:
 
     def numbers(self) -> ThreeNumbers:
         """As of now: what is still under way counts as lost."""
-        lost = sum(
-            any(number not in self._cancelled for number in numbers)
-            for owed in self._owed.values()
-            for numbers in owed.values()
-        )
-        return ThreeNumbers(self._delivered_in_debt + lost, lost, self._duplicated, self._out_of_order)
+        lost = sum(self._counts(numbers) for owed in self._owed.values() for numbers in owed.values())
+        paid = sum(count for numbers, count in self._paid.items() if self._counts(numbers))
+        return ThreeNumbers(paid + lost, lost, self._duplicated, self._out_of_order)
+
+    def _counts(self, numbers: Sequence[int]) -> bool:
+        """Whether one of these subscriptions stands to the end."""
+        return any(number not in self._cancelled for number in numbers)
 
     def lost_events(self, count_max: int) -> list[str]:
         """Some of what is lost, as `client <- event`."""
         lost = []
         for event, owed in self._owed.items():
             for client, numbers in owed.items():
-                if any(number not in self._cancelled for number in numbers):
+                if self._counts(numbers):
                     lost.append(f"{client} <- {event.name}")
                     if len(lost) == count_max:
                         return lost

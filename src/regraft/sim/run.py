@@ -93,6 +93,8 @@ class Run:
         scenario = self.scenario
         dice = {purpose: Random(f"{self.seed}:{purpose}") for purpose in DICE}
         tree = make_tree(scenario.tree, scenario.link, dice["tree"])
+        if scenario.tree.root and scenario.tree.root not in tree.brokers:
+            raise ScenarioError("tree.root", f"there is no broker {scenario.tree.root}")
         low_ms, high_ms = scenario.link.detect_ms
         world = World(
             scenario.broker_config,
@@ -110,9 +112,10 @@ class Run:
             world.link_up(a, b, latency_ns, scenario.link.loss)
         Clients(world, scenario, dice).begin()
         latency_ns = round(scenario.link.latency_us * MICROSECOND_NS)
-        for number, step in enumerate(scenario.step):
-            _check_names(step, world, f"step {number + 1}")
-            world.agenda.put(nanoseconds(step.at_s), partial(_take, step, world, latency_ns, scenario.link.loss))
+        for number, step in enumerate(scenario.step, start=1):
+            place = f"step {number}"
+            _check_names(step, world, place)
+            world.agenda.put(nanoseconds(step.at_s), partial(_take, step, place, world, latency_ns, scenario.link.loss))
         changes = None
         if scenario.changes is not None:
             changes = RandomChanges(world, scenario, scenario.changes, dice["changes"], latency_ns)
@@ -158,18 +161,21 @@ def _check_names(step: Step, world: World, place: str) -> None:
             raise ScenarioError(place, f"there is no broker {name}")
 
 
-def _take(step: Step, world: World, latency_ns: int, loss: float) -> None:
-    if step.link_down:
-        world.link_down(*split_link(step.link_down, "step"))
-    elif step.link_up:
-        world.link_up(*split_link(step.link_up, "step"), latency_ns, loss)
-    elif step.crash:
-        world.crash(step.crash)
-    elif step.restart:
-        world.restart(step.restart)
-    elif step.subscribe:
-        world.subscribe(client_of(step.at), step.subscribe, True)
-    elif step.unsubscribe:
-        world.unsubscribe(client_of(step.at), step.unsubscribe)
-    elif step.publish is not None:
-        world.publish(client_of(step.at), step.publish)
+def _take(step: Step, place: str, world: World, latency_ns: int, loss: float) -> None:
+    try:
+        if step.link_down:
+            world.link_down(*split_link(step.link_down, place))
+        elif step.link_up:
+            world.link_up(*split_link(step.link_up, place), latency_ns, loss)
+        elif step.crash:
+            world.crash(step.crash)
+        elif step.restart:
+            world.restart(step.restart)
+        elif step.subscribe:
+            world.subscribe(client_of(step.at), step.subscribe, True)
+        elif step.unsubscribe:
+            world.unsubscribe(client_of(step.at), step.unsubscribe)
+        elif step.publish is not None:
+            world.publish(client_of(step.at), step.publish)
+    except UsageError as error:
+        raise ScenarioError(place, str(error)) from error

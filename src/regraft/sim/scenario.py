@@ -4,14 +4,18 @@ Times end in their unit. What a field leaves open is drawn from the seed, each p
 that two protocols under one seed meet the same tree, the same subscriptions, the same events and the same breaks.
 """
 
+import math
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
 
 from regraft.broker import BrokerConfig
-from regraft.errors import RegraftError, ScenarioError
+from regraft.errors import FilterError, RegraftError, ScenarioError
+from regraft.model.events import check_attributes
+from regraft.model.filters import Filter
 
 SECOND_NS = 1_000_000_000
 BROKERS_MAX = 100_000
@@ -190,6 +194,8 @@ def check_scenario(scenario: Scenario, place: str) -> None:
         if not holds:
             raise ScenarioError(f"{place}, {key}", reason)
 
+    for key, number in _numbers(msgspec.to_builtins(scenario)):
+        demand(math.isfinite(number), key, "must be finite")
     tree, link, changes = scenario.tree, scenario.link, scenario.changes
     demand(scenario.duration_s > 0, "duration_s", "must be above 0")
     demand(1 <= tree.brokers <= BROKERS_MAX, "tree.brokers", f"must be between 1 and {BROKERS_MAX}")
@@ -204,6 +210,8 @@ def check_scenario(scenario: Scenario, place: str) -> None:
     demand(link.bandwidth_mbit > 0, "link.bandwidth_mbit", "must be above 0")
     demand(0 <= link.loss < 1, "link.loss", "must be at least 0 and below 1")
     demand(0 <= link.detect_ms[0] <= link.detect_ms[1], "link.detect_ms", "must be a range from low to high")
+    demand(scenario.broker.withdraw_after_ns >= 0, "broker.withdraw_after_ns", "must not be negative")
+    demand(scenario.broker.confirm_again_after_ns >= 0, "broker.confirm_again_after_ns", "must not be negative")
     subscriptions = scenario.subscriptions
     demand(0 <= subscriptions.subscribers <= 1, "subscriptions.subscribers", "is a share, between 0 and 1")
     demand(0 <= subscriptions.core <= 1, "subscriptions.core", "is a share, between 0 and 1")
@@ -215,10 +223,26 @@ def check_scenario(scenario: Scenario, place: str) -> None:
         demand(changes.replace_after_s >= 0, "changes.replace_after_s", "must not be negative")
         last = changes.until_s + changes.replace_after_s
         demand(last <= scenario.duration_s, "changes.until_s", "the last replacement comes after duration_s")
-    for number, step in enumerate(scenario.step):
+    for number, step in enumerate(scenario.step, start=1):
+        key = f"step {number}"
         happenings = [step.link_down, step.link_up, step.crash, step.restart, step.subscribe, step.unsubscribe]
         filled = sum(bool(happening) for happening in happenings) + (step.publish is not None)
-        demand(filled == 1, f"step {number + 1}", "must say just one thing that happens")
+        demand(filled == 1, key, "must say just one thing that happens")
         client_step = bool(step.subscribe or step.unsubscribe) or step.publish is not None
-        demand(client_step == bool(step.at), f"step {number + 1}", "`at` names the broker of a client's step")
-        demand(0 <= step.at_s <= scenario.duration_s, f"step {number + 1}", "at_s lies outside the run")
+        demand(client_step == bool(step.at), key, "`at` names the broker of a client's step")
+        demand(0 <= step.at_s <= scenario.duration_s, key, "at_s lies outside the run")
+        reason = check_attributes(step.publish or {})
+        demand(reason is None, key, str(reason))
+        try:
+            Filter.parse(step.subscribe or step.unsubscribe or "TRUE")
+        except FilterError as error:
+            demand(False, key, str(error))
+
+
+def _numbers(table: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, float]]:
+    """The numbers of a scenario by key; what steps publish may be any number."""
+    for name, value in table.items():
+        if isinstance(value, dict):
+            yield from _numbers(value, f"{prefix}{name}.")
+        elif isinstance(value, float):
+            yield f"{prefix}{name}", value
