@@ -71,7 +71,7 @@ def put_in_document(document: Path, experiment: Experiment, record: Record, resu
 def provenance(record: Record) -> str:
     settings = ", ".join(f"{key}={value}" for key, value in record.settings.items())
     return (
-        f"{record.runs:,} runs, {record.seeds} seeds each; commit {record.commit}; "
+        f"{record.runs:,} runs, seeds 1 to {record.seeds}; commit {record.commit}; "
         f"{record.wall_s / 60:.1f} minutes on {record.cores} cores ({record.master}): simulating "
         f"{record.simulated_s / 60:.1f}, measuring {record.measured_s / 60:.1f}; trace {record.trace_rows:,} rows, "
         f"{record.trace_bytes / 1e6:,.0f} MB; "

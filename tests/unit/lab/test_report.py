@@ -92,7 +92,7 @@ def test_the_report_says_where_the_numbers_come_from_and_what_does_not_fit(tmp_p
     results = invented(ICDCS03)
     write_report(tmp_path, ICDCS03, record_of(ICDCS03, results), results)
     report = (tmp_path / "report.html").read_text()
-    for told in ("0123456789ab", "30 seeds", "2 cores", "set: tree=balanced", "does not fit", ">fits<", "<svg"):
+    for told in ("0123456789ab", "seeds 1 to 30", "2 cores", "set: tree=balanced", "does not fit", ">fits<", "<svg"):
         assert told in report
 
 
