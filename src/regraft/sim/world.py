@@ -359,8 +359,7 @@ class World:
             self._input(node, TimerFired(name))
 
     def _tell_link_down(self, node: Node, neighbour: str, wire: Wire) -> None:
-        """Once: the node may have crashed, or been told because the link is up again."""
-        if node.wires.get(neighbour) is wire:
+        if node.wires.get(neighbour) is wire:  # it may have been told already, because the link is up again
             del node.wires[neighbour]
             self._input(node, LinkDown(neighbour))
 
