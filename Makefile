@@ -35,7 +35,7 @@ check: $(READY)
 	$(BIN)/python -m pytest tests/architecture
 
 bench: $(READY)
-	@for name in matching simulator sweep audit; do $(BIN)/regraft bench $$name --json || exit $$?; done
+	@$(BIN)/regraft bench all --json
 
 format: $(READY)
 	$(BIN)/ruff check --fix src tests

@@ -15,6 +15,8 @@ A conjunction is known here by a *bit*: the slot of its filter, or a further slo
 
 from bisect import bisect_right
 from collections.abc import Callable, Mapping
+from functools import reduce
+from operator import or_
 from typing import Any
 
 from regraft.matching.bitmaps import PAGE_SHIFT, PAGE_SLOTS, Row, flip, join, slots
@@ -33,11 +35,10 @@ Matches = Callable[[Mapping[str, Value]], bool]
 class _Shape:
     """The attributes that an event has: those with a dimension, and what the others rule out by being missing."""
 
-    __slots__ = ("misses", "missing_out", "present")
+    __slots__ = ("missing_out", "present")
 
-    def __init__(self, present: list[tuple[str, Dimension]], misses: bool, missing_out: Row) -> None:
+    def __init__(self, present: list[tuple[str, Dimension]], missing_out: Row) -> None:
         self.present = present
-        self.misses = misses
         self.missing_out = missing_out
 
 
@@ -48,7 +49,6 @@ class Grid:
     def __init__(self) -> None:
         self._members: Row = []
         self._patterned: Row = []
-        self._patterned_count = 0
         self._conjunctions: list[Conjunction | None] = []
         self._matches: list[Matches | None] = []
         self._dimensions: dict[str, Dimension] = {}
@@ -75,7 +75,6 @@ class Grid:
         flip(self._members, bit)
         if _has_patterns(conjunction):
             flip(self._patterned, bit)
-            self._patterned_count += 1
         for attribute, constraint in conjunction:
             dimension = self._dimensions.get(attribute)
             if dimension is None:
@@ -96,7 +95,6 @@ class Grid:
                 self._shapes.clear()
         if _has_patterns(conjunction):
             flip(self._patterned, bit)
-            self._patterned_count -= 1
         flip(self._members, bit)
         self._conjunctions[bit] = None
         self._matches[bit] = None
@@ -106,8 +104,8 @@ class Grid:
         """The bitmap of the conjunctions that the attributes satisfy, or whose `matches` says so."""
         key = tuple(attributes)
         shape = self._shapes.get(key) or self._shape(key)
-        out_rows = [shape.missing_out] if shape.misses else []
-        open_rows = [self._patterned] if self._patterned_count else []
+        out_rows = [shape.missing_out]
+        open_rows = [self._patterned]
         for attribute, dimension in shape.present:
             value = attributes[attribute]
             kind = value.__class__
@@ -135,19 +133,14 @@ class Grid:
                 if cell.load:
                     open_rows.append(cell.open)
         satisfied: Row = []
-        for page, left in enumerate(self._members):
-            out = 0
-            for row in out_rows:
-                out |= row[page]
-            left ^= out  # whatever is ruled out is a member
-            asked = 0
-            for row in open_rows:
-                asked |= row[page]
-            asked &= left
+        pages = zip(self._members, zip(*out_rows, strict=True), zip(*open_rows, strict=True), strict=True)
+        for page, (left, outs, opens) in enumerate(pages):
+            left ^= reduce(or_, outs)  # whatever is ruled out is a member
+            asked = left & reduce(or_, opens)
             while asked:
                 highest = asked.bit_length() - 1
                 asked ^= 1 << highest
-                if not self._matches[(page << PAGE_SHIFT) + highest](attributes):  # type: ignore[misc]
+                if not self._matches[(page << PAGE_SHIFT) + highest](attributes):
                     left ^= 1 << highest
             satisfied.append(left)
         return join(satisfied)
@@ -165,7 +158,7 @@ class Grid:
             if attribute not in names:
                 for page, members in enumerate(dimension.exact_members):
                     missing_out[page] |= members | dimension.null[page]
-        shape = self._shapes[key] = _Shape(present, len(present) < len(self._dimensions), missing_out)
+        shape = self._shapes[key] = _Shape(present, missing_out)
         return shape
 
     def _flip_shapes(self, bit: int, conjunction: Conjunction) -> None:
@@ -202,7 +195,6 @@ class Grid:
         assert list(slots(join(self._members))) == list(members)
         patterned = [bit for bit, conjunction in members.items() if _has_patterns(conjunction)]
         assert list(slots(join(self._patterned))) == patterned
-        assert self._patterned_count == len(patterned)
         assert [bit for bit, matches in enumerate(self._matches) if matches is not None] == list(members)
         by_attribute: dict[str, dict[int, Constraint]] = {}
         for bit, conjunction in members.items():
@@ -213,7 +205,6 @@ class Grid:
             self._dimensions[attribute].check(constraints, len(self._members))
         for key, shape in self._shapes.items():
             assert [name for name, _ in shape.present] == [name for name in key if name in self._dimensions]
-            assert shape.misses == (len(shape.present) < len(self._dimensions))
             assert all(self._dimensions[name] is dimension for name, dimension in shape.present)
             assert list(slots(join(shape.missing_out))) == [
                 bit

@@ -221,7 +221,7 @@ class Line(Generic[T]):
     # --------------------------------------------------------------------------------------------------------- blocks
 
     def _blocks(self) -> list[Block]:
-        return list({id(cell.block): cell.block for cell in self.cells}.values())
+        return list(dict.fromkeys(cell.block for cell in self.cells))
 
     def _cells_of(self, block: Block, index: int) -> list[Cell]:
         """The cells of a block, the cell `index` being one of them."""

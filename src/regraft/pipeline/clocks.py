@@ -35,11 +35,13 @@ _DELIVERIES = np.arange(PENDING_MAX)
 class Clocks:
     """Clients, publishers and events are numbers from 0 that the caller gives out, one after the other.
 
-    `late` fills with (client, event, n, whether it is a FIFO violation, too) as deliveries are settled.
+    As deliveries are settled, `late` fills with (client, event, n, whether it is a FIFO violation, too), and `received`
+    counts them by client.
     """
 
     def __init__(self) -> None:
         self.late: list[tuple[int, int, int, bool]] = []
+        self.received: list[int] = []
         self._publishers: list[int] = []  # by event
         self._sequences: list[int] = []
         self._pasts: list[int] = []  # the row of `_past` that is the event's
@@ -53,6 +55,7 @@ class Clocks:
         self._past_rows = 1  # row 0 is the empty past
 
     def add_client(self) -> None:
+        self.received.append(0)
         self._pending.append([])
         self._pending_positions.append([])
         self._snapshots.append(0)
@@ -97,6 +100,7 @@ class Clocks:
         if not events:
             return
         count = len(events)
+        self.received[client] += count
         publishers = np.array([self._publishers[event] for event in events])
         sequences = np.array([self._sequences[event] for event in events])
         matrix = np.empty((count + 1, self._past.shape[1]), dtype=np.int64)

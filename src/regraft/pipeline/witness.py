@@ -76,7 +76,6 @@ class Witness:
         self._clocks = Clocks()
         self._client_ids: dict[str, int] = {}
         self._clients: list[str] = []
-        self._delivered: list[int] = []  # by client: distinct events
         self._publisher_ids: dict[str, int] = {}
         self._event_ids: dict[str, int] = {}
         self._events: list[str] = []
@@ -89,9 +88,16 @@ class Witness:
         positions = batch["n"].to_numpy().tolist()
         clients = _codes(batch["client"], self._client)
         events = _codes(batch["event"], self._event)
+        seen, delivered = self._seen, self._clocks.delivered
         for row, role in enumerate(roles):
-            if role == ROLE_DELIVER:
-                self._deliver(clients[row], events[row], positions[row])
+            if role == ROLE_DELIVER:  # most rows are, hence no call more than needed
+                client, event, n = clients[row], events[row], positions[row]
+                bit = 1 << client
+                if seen[event] & bit:
+                    self._report(DUPLICATED, client, event, n)
+                else:
+                    seen[event] |= bit
+                    delivered(client, event, n)
             elif role == ROLE_PUBLISH and self.auditable:
                 self._publish(clients[row], events[row], batch["t_ns"][row].as_py(), batch["attributes"][row].as_py())
             elif role == ROLE_IN_FORCE:
@@ -125,7 +131,7 @@ class Witness:
         for bits, count in counts.items():
             for client in slots(bits):
                 owed[client] += count
-        return zip(self._clients, owed, self._delivered, strict=True)
+        return zip(self._clients, owed, self._clocks.received, strict=True)
 
     def debts(self) -> Iterator[Debt]:
         """Each event that was published, in order."""
@@ -150,15 +156,6 @@ class Witness:
         self._published_ns[event] = t_ns
         self._clocks.published(client, event)
 
-    def _deliver(self, client: int, event: int, n: int) -> None:
-        seen, bit = self._seen[event], 1 << client
-        if seen & bit:
-            self._report(DUPLICATED, client, event, n)
-            return
-        self._seen[event] = seen | bit
-        self._delivered[client] += 1
-        self._clocks.delivered(client, event, n)
-
     def _report(self, measure: str, client: int, event: int, n: int | None) -> None:
         self._violations.append(Violation(measure, self._clients[client], self._events[event], n))
 
@@ -166,7 +163,6 @@ class Witness:
         client = self._client_ids.setdefault(name, len(self._clients))
         if client == len(self._clients):
             self._clients.append(name)
-            self._delivered.append(0)
             self._clocks.add_client()
         return client
 
