@@ -10,6 +10,7 @@ import json
 import subprocess
 import sys
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -29,6 +30,10 @@ def bench(
     quick: Annotated[
         bool, typer.Option("--quick", help="Smaller inputs: does it run? The figures mean little.")
     ] = False,
+    document: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Put the figures between its markers `<!-- benchmarks:begin/end -->`."),
+    ] = None,
 ) -> None:
     """Measure one part of Regraft on this machine, or every part in turn.
 
@@ -37,6 +42,11 @@ def bench(
         regraft bench matching --json
     """
     figures = _measure_all(quick) if name is Benchmark.ALL else _measure(name, quick)
+    if document is not None:
+        from regraft.bench.targets import benchmark_table
+        from regraft.lab import put_region
+
+        put_region(document, "benchmarks", benchmark_table(figures))
     if as_json:
         print(json.dumps(figures))
         return

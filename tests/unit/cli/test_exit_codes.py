@@ -9,7 +9,7 @@ import pytest
 
 from unit.cli.conftest import Regraft
 
-COMMANDS = ["match", "covers", "sim", "explain", "bench", "lab"]
+COMMANDS = ["demo", "match", "covers", "sim", "replay", "explain", "bench", "lab"]
 LAB_COMMANDS = ["list", "run", "report", "fit"]
 
 Start = Callable[..., subprocess.Popen[bytes]]

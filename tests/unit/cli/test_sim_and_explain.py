@@ -98,7 +98,7 @@ def test_a_folder_that_exists_is_left_as_it_is(regraft: Regraft, scenario: str, 
         ('[tree]\nshape = "explicit"\nlinks = ["a-b", "b-c", "c-a"]', [], 2, b"tree"),
         ("", ["--set", "protocol"], 2, b"KEY=VALUE"),
         ("", ["--set", "tree.speed=3"], 2, b"speed"),
-        ("", ["--level", "some"], 2, b"full, counted, summed"),
+        ("", ["--level", "some"], 2, b"'full', 'counted', 'summed'"),
     ],
 )
 def test_a_scenario_that_describes_no_run_is_refused_with_the_place(
