@@ -6,6 +6,7 @@ from regraft.broker.core import Broker
 from regraft.broker.effects import Effect
 from regraft.broker.reconfiguration.deferred import Deferred
 from regraft.broker.routing.confirmation import Confirmation, Probe
+from regraft.broker.routing.settlement import Settlement
 from regraft.sim import Scenario, scenario_from, simulate
 from simulation.random_scenarios import random_scenario
 
@@ -33,12 +34,13 @@ def test_a_withdrawal_that_is_never_sent_is_caught(monkeypatch: pytest.MonkeyPat
 
 
 def test_a_new_link_that_is_told_nothing_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    settle = Broker._settle
-    monkeypatch.setattr(
-        Broker,
-        "_settle",
-        lambda self, changed, cause: None if cause and not self._effects else settle(self, changed, cause),
-    )
+    settle = Settlement.settle
+
+    def say_nothing(self: Settlement, changed: int, cause: str) -> None:
+        if not cause:
+            settle(self, changed, cause)
+
+    monkeypatch.setattr(Settlement, "settle", say_nothing)
     assert any("wrong entries" in violation or "owes" in violation for violation in violations())
 
 

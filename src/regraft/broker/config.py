@@ -20,4 +20,7 @@ class BrokerConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     withdraw_after_ns: int = 150 * MILLISECOND_NS  # deferred: how long an unsubscription waits after a break
     confirm_again_after_ns: int = 50 * MILLISECOND_NS  # a spoiled confirmation is asked for again
     filters_per_neighbour_max: int = 2_000_000  # beyond: the neighbour misbehaves, the filter is ignored
+    lock_again_after_ns: int = 20 * MILLISECOND_NS  # coordinated: the first wait after a lock that collided; it doubles
+    lock_attempts_max: int = 40
+    held_back_max: int = 1_000_000  # coordinated: events, or messages, that wait behind the new link
     probes_max: int = 100_000  # confirmations remembered; beyond, the oldest is forgotten and asked for again

@@ -10,28 +10,31 @@ from typing import assert_never
 
 from regraft.broker.catalogue import FilterCatalogue, parse_filter
 from regraft.broker.config import BrokerConfig
-from regraft.broker.effects import Effect, Forward, PeerMisbehaved, Refuse, Send
+from regraft.broker.effects import Effect, Forward, PeerMisbehaved, Refuse
+from regraft.broker.exchanging import Exchanging
 from regraft.broker.inputs import (
     ClientDetached,
     ClientPublished,
     ClientSubscribed,
     ClientUnsubscribed,
+    ExchangeOrdered,
     Input,
     LinkDown,
+    LinkRefused,
     LinkUp,
     ParentAssigned,
     Received,
     TimerFired,
 )
-from regraft.broker.messages import Confirm, Confirmed, Control, Subscribe, Unsubscribe
-from regraft.broker.reconfiguration import Deferred, ReconfigurationProtocol, Strawman
+from regraft.broker.messages import Confirm, Confirmed, Control, Gray, Lock, Signal, Subscribe, Unsubscribe
+from regraft.broker.reconfiguration import Deferred, ReconfigurationProtocol, Strawman, coordinated
 from regraft.broker.routing import (
     Confirmation,
     ForwardingStrategy,
     HierarchicalForwarding,
     MessageForwarding,
+    Settlement,
     SubscriptionForwarding,
-    SubscriptionTable,
     confirmation,
 )
 from regraft.errors import FilterError
@@ -70,14 +73,34 @@ class Broker:
     def __init__(self, name: str, config: BrokerConfig, catalogue: FilterCatalogue) -> None:
         self.name = name
         self.config = config
-        self.table = SubscriptionTable()
         self._catalogue = catalogue
         self._matched = catalogue.matched
         self._forwarding = _forwarding(config, catalogue)
         self._reconfiguration = _reconfiguration(config)
+        self._settlement = Settlement(
+            catalogue,
+            self._forwarding,
+            covering=config.covering,
+            batch=config.batch,
+            withheld=lambda: self._reconfiguration.withheld,
+            emit=self._emit,
+        )
+        self.table = self._settlement.table
         self._confirmation = Confirmation(
             name, config.confirm_again_after_ns, config.probes_max, self._carriers, self._is_laid
         )
+        self._exchanging = Exchanging(
+            name,
+            config,
+            self._settlement,
+            self._forwarding,
+            self._reconfiguration,
+            match=catalogue.match,
+            emit=self._emit,
+            process=self._control,
+            locked=self._locked,
+        )
+        self.is_locked = False
         self._incarnations: dict[str, int] = {}
         self._always: tuple[str, ...] = ()  # neighbours that get every event
         self._held = 0  # the filters that we hold in the catalogue
@@ -92,9 +115,15 @@ class Broker:
         match event:
             case Received():
                 assert not isinstance(event.message, Event)
+                if isinstance(event.message, Gray):
+                    return self._route(event.message.event, event.neighbour, event.message.exchange)
                 self._control(event.neighbour, event.message)
             case ClientPublished():
                 return self._route(event.event, NOBODY)
+            case ExchangeOrdered():
+                self._exchanging.protocol.ordered(event)
+            case LinkRefused():
+                self._exchanging.protocol.link_refused(event.neighbour, event.exchange)
             case LinkUp():
                 self._link_up(event)
             case LinkDown():
@@ -114,9 +143,16 @@ class Broker:
         effects, self._effects = self._effects, []
         return effects
 
+    def _emit(self, effect: Effect) -> None:
+        self._effects.append(effect)
+
     # --- the data plane
 
-    def _route(self, event: Event, came_from: str) -> list[Effect]:
+    def _route(self, event: Event, came_from: str, exchange: str = "") -> list[Effect]:
+        if self.is_locked:
+            self._effects += self._exchanging.route(event, came_from, exchange)
+            effects, self._effects = self._effects, []
+            return effects
         matched = self._matched.get(event)
         if matched is None:
             matched = self._catalogue.match(event)
@@ -140,8 +176,10 @@ class Broker:
     # --- the control plane: neighbours
 
     def _control(self, neighbour: str, message: Control) -> None:
-        if neighbour not in self.table.heard:
+        if neighbour not in self.table.heard and not self._exchanging.is_of_no_tree(neighbour):
             self._effects.append(PeerMisbehaved(neighbour, "a message without a link"))
+            return
+        if self._exchanging.protocol.holds(neighbour, message):
             return
         match message:
             case Subscribe():
@@ -152,30 +190,45 @@ class Broker:
                 self._effects += self._confirmation.asked(self._now_ns, neighbour, message)
             case Confirmed():
                 self._effects += self._confirmation.answered(self._now_ns, neighbour, message)
+            case Lock():
+                self._exchanging.protocol.lock(neighbour, message)
+            case Signal():
+                self._exchanging.protocol.signal(neighbour, message)
+                self._release_unused()
             case _:
                 assert_never(message)
 
     def _subscribed(self, neighbour: str, message: Subscribe) -> None:
-        before = self.table.heard[neighbour]
-        room = self.config.filters_per_neighbour_max - before.bit_count()
-        changed = 0
-        for text in message.filters[:room]:
-            changed |= self._hold(text, neighbour)
+        tables = self._settlement.spoken_of(neighbour, message.exchange, message.before)
+        room = self.config.filters_per_neighbour_max - max((t.heard[neighbour].bit_count() for t in tables), default=0)
         if len(message.filters) > room:
             reason = f"asks for more than {self.config.filters_per_neighbour_max} filters"
             self._effects.append(PeerMisbehaved(neighbour, reason))
-        changed &= ~before
-        self.table.heard[neighbour] = before | changed
-        self._settle(changed, message.reconfiguration)
+        asked = changed = 0
+        for text in message.filters[:room] if tables else ():
+            asked |= self._hold(text, neighbour)
+        for table in tables:
+            changed |= asked & ~table.heard[neighbour]
+            table.heard[neighbour] |= asked
+        self._settlement.settle(changed, message.reconfiguration)
 
     def _unsubscribed(self, neighbour: str, message: Unsubscribe) -> None:
-        changed = 0
+        taken_back = changed = 0
         for text in message.filters:
-            changed |= self._catalogue.bit(text) & self.table.heard[neighbour]
-        self.table.heard[neighbour] &= ~changed
-        self._settle(changed, message.reconfiguration)
+            taken_back |= self._catalogue.bit(text)
+        for table in self._settlement.spoken_of(neighbour, message.exchange, message.before):
+            changed |= taken_back & table.heard[neighbour]
+            table.heard[neighbour] &= ~taken_back
+        self._settlement.settle(changed, message.reconfiguration)
         self._effects += self._confirmation.routes_lost(self._now_ns, neighbour)
         self._release_unused()
+
+    def _locked(self, is_locked: bool) -> None:
+        """Called by the exchange that this broker takes part in, at its beginning and at its end."""
+        self.is_locked = is_locked
+        self._always = self._forwarding.always(self.table)
+        confirmation = self._confirmation
+        self._effects += confirmation.stand_still(self._now_ns) if is_locked else confirmation.go_on(self._now_ns)
 
     # --- the control plane: links
 
@@ -186,38 +239,50 @@ class Broker:
     def _link_up(self, event: LinkUp) -> None:
         neighbour = event.neighbour
         assert neighbour not in self.table.heard, f"{neighbour} is up twice: the world owed us a LinkDown"
-        self.table.open(neighbour)
         self._incarnations[neighbour] = event.incarnation
+        if event.exchange:
+            self._exchanging.protocol.link_up(neighbour, event.exchange)
+            return
+        for table in self._settlement.tables():
+            table.open(neighbour)
         self._always = self._forwarding.always(self.table)
         # Fig. 7 of sem02, sendSubsToNewLink: all that we want for anyone but the other end
         once, _ = self.table.once_and_twice()
-        self._settle(once, self._change_name(neighbour, event.incarnation))
+        self._settlement.settle(once, self._change_name(neighbour, event.incarnation))
         self._effects += self._confirmation.tree_changed(self._now_ns, None)
 
     def _link_down(self, event: LinkDown) -> None:
         neighbour = event.neighbour
-        assert neighbour in self.table.heard, f"{neighbour} is down without having been up"
-        orphaned = self.table.close(neighbour)
+        assert neighbour in self._incarnations, f"{neighbour} is down without having been up"
         change = self._change_name(neighbour, self._incarnations.pop(neighbour))
+        self._exchanging.protocol.link_lost(neighbour)
+        if neighbour not in self.table.heard:
+            return  # a link of no tree
+        orphaned = 0
+        for table in self._settlement.tables():
+            orphaned |= table.close(neighbour)
         is_leaf = not self.table.heard
         self._always = self._forwarding.always(self.table)
         self._effects += self._reconfiguration.link_lost(change, orphaned, is_leaf)
-        self._settle(orphaned, change)
+        self._settlement.settle(orphaned, change)
         self._effects += self._confirmation.tree_changed(self._now_ns, neighbour)
         self._release_unused()
 
     def _parent_assigned(self, event: ParentAssigned) -> None:
         self._forwarding.assign_parent(event.neighbour)
         self._always = self._forwarding.always(self.table)
-        self._settle(self.table.in_use(), "overlay")
+        self._settlement.settle(self.table.in_use(), "overlay")
         self._effects += self._confirmation.tree_changed(self._now_ns, None)
 
     def _timer_fired(self, event: TimerFired) -> None:
         if event.name == confirmation.TIMER:
             self._effects += self._confirmation.rested(self._now_ns)
             return
+        if event.name.startswith(coordinated.TIMER_PREFIX):
+            self._exchanging.protocol.timer_fired(event.name)
+            return
         change = event.name.partition(":")[2]
-        self._settle(self._reconfiguration.expire(event.name), change)
+        self._settlement.settle(self._reconfiguration.expire(event.name), change)
         self._release_unused()
 
     # --- the control plane: our own clients
@@ -230,7 +295,7 @@ class Broker:
             return
         bit = self._hold(text, NOBODY)
         if self.table.subscribe(event.client, bit.bit_length() - 1):
-            self._settle(bit, "")
+            self._settlement.settle(bit, "")
         if event.confirm:
             self._effects += self._confirmation.ask(self._now_ns, event.client, text)
 
@@ -245,7 +310,7 @@ class Broker:
             self._effects.append(Refuse(event.client, f"{event.client} has no subscription {text}"))
             return
         self._confirmation.forget(event.client, text)
-        self._settle(bit, "")
+        self._settlement.settle(bit, "")
         self._release_unused()
 
     def _client_detached(self, event: ClientDetached) -> None:
@@ -253,40 +318,17 @@ class Broker:
         for slot in slots(filters):
             self.table.unsubscribe(event.client, slot)
             self._confirmation.forget(event.client, self._catalogue.text(slot))
-        self._settle(filters, "")
+        self._settlement.settle(filters, "")
         self._release_unused()
 
     # --- what all of them come down to
-
-    def _settle(self, changed: int, reconfiguration: str) -> None:
-        """Bring what each neighbour has been told to what it ought to be, for the filters that a change can touch."""
-        if not changed:
-            return
-        among = self._catalogue.with_covered(changed) if self.config.covering else changed
-        withheld = self._reconfiguration.withheld
-        for neighbour, wanted in self._forwarding.wanted(self.table, among):
-            told = self.table.told[neighbour]
-            asked = wanted & ~told
-            taken_back = told & among & ~wanted & ~withheld
-            if asked:
-                self.table.told[neighbour] |= asked
-                for filters in self._messages_of(asked):
-                    self._effects.append(Send(neighbour, Subscribe(filters, reconfiguration)))
-            if taken_back:
-                self.table.told[neighbour] &= ~taken_back
-                for filters in self._messages_of(taken_back):
-                    self._effects.append(Send(neighbour, Unsubscribe(filters, reconfiguration)))
-
-    def _messages_of(self, filters: int) -> list[tuple[str, ...]]:
-        texts = self._catalogue.texts(filters)
-        return [texts] if self.config.batch else [(text,) for text in texts]
 
     def _carriers(self, asker: str) -> list[str]:
         return self._forwarding.carriers(self.table, asker)
 
     def _is_laid(self, neighbour: str, filters: tuple[str, ...]) -> bool:
         """Whether we route towards this neighbour all that satisfies these filters."""
-        heard = self.table.heard[neighbour]
+        heard = self.table.heard.get(neighbour, 0)  # an exchange may have taken the link out of the tree
         return all(self._catalogue.stand_for(text) & heard for text in filters)
 
     def _hold(self, text: str, neighbour: str) -> int:
@@ -306,18 +348,13 @@ class Broker:
         return bit
 
     def _release_unused(self) -> None:
-        unused = self._held & ~(self.table.in_use() | self._reconfiguration.withheld)
+        unused = self._held & ~(self._settlement.in_use() | self._reconfiguration.withheld)
         for slot in slots(unused):
             self._catalogue.release(slot)
         self._held &= ~unused
 
     def check(self) -> None:
         """What holds between any two inputs; a violation is a bug of ours."""
-        self.table.check()
-        in_use = self.table.in_use()
-        withheld = self._reconfiguration.withheld
-        assert in_use & ~self._held == 0
-        for neighbour, wanted in self._forwarding.wanted(self.table, in_use):
-            told = self.table.told[neighbour]
-            assert wanted & ~told == 0, f"{self.name} owes {neighbour} {self._catalogue.texts(wanted & ~told)}"
-            assert told & ~wanted & ~withheld == 0, f"{self.name} has told {neighbour} what it no longer wants"
+        assert self._settlement.in_use() & ~self._held == 0
+        assert self.is_locked == (self._settlement.after is not None) == (self._exchanging.protocol.part is not None)
+        self._settlement.check(self.name)

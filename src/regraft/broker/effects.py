@@ -4,18 +4,25 @@
 object for each of them costs more than the decision itself.
 """
 
+from typing import Literal
+
 import msgspec
 
 from regraft.broker.messages import Control
 from regraft.model.events import Event
 
+ExchangeOutcome = Literal["done", "stale", "busy", "aborted"]
 
-class Forward(msgspec.Struct, frozen=True, tag="forward", gc=False):
-    """Relay the event to these neighbours and deliver it to these clients."""
+
+class Forward(msgspec.Struct, frozen=True, tag="forward", gc=False, omit_defaults=True):
+    """Relay the event to these neighbours and deliver it to these clients; the `gray` neighbours get it as `Gray`, in
+    this exchange's name."""
 
     event: Event
     neighbours: tuple[str, ...]
     clients: tuple[str, ...]
+    gray: tuple[str, ...] = ()
+    exchange: str = ""
 
 
 class Send(msgspec.Struct, frozen=True, tag="send", gc=False):
@@ -36,6 +43,29 @@ class CancelTimer(msgspec.Struct, frozen=True, tag="cancel_timer", gc=False):
     """The timer of that name must not fire."""
 
     name: str
+
+
+class OpenLink(msgspec.Struct, frozen=True, tag="open_link", gc=False):
+    """Open a link to this broker for an exchange; `LinkUp` or `LinkRefused` answers."""
+
+    neighbour: str
+    exchange: str
+
+
+class CloseLink(msgspec.Struct, frozen=True, tag="close_link", gc=False):
+    """End the link to this neighbour; both ends are told when it has ended. Where it names an exchange, that exchange
+    has replaced the link; else there is a reason to complain of."""
+
+    neighbour: str
+    reason: str
+    exchange: str = ""
+
+
+class ExchangeEnded(msgspec.Struct, frozen=True, tag="exchange_ended", gc=False):
+    """Tell the operator what became of the exchange: done, or why not. If not, the tree is as it was."""
+
+    exchange: str
+    outcome: ExchangeOutcome
 
 
 class TellInForce(msgspec.Struct, frozen=True, tag="tell_in_force", gc=False):
@@ -59,4 +89,15 @@ class PeerMisbehaved(msgspec.Struct, frozen=True, tag="peer_misbehaved", gc=Fals
     reason: str
 
 
-Effect = Forward | Send | SetTimer | CancelTimer | TellInForce | Refuse | PeerMisbehaved
+Effect = (
+    Forward
+    | Send
+    | SetTimer
+    | CancelTimer
+    | OpenLink
+    | CloseLink
+    | ExchangeEnded
+    | TellInForce
+    | Refuse
+    | PeerMisbehaved
+)

@@ -6,7 +6,7 @@ the end of a link, at times of their own, and before they are told that it is up
 
 import msgspec
 
-from regraft.broker.messages import Message
+from regraft.broker.messages import Message, Order
 from regraft.model.events import Event
 
 
@@ -18,16 +18,35 @@ class Received(msgspec.Struct, frozen=True, tag="received", gc=False):
 
 
 class LinkUp(msgspec.Struct, frozen=True, tag="link_up", gc=False):
-    """A link to this neighbour works from now on."""
+    """A link to this neighbour works from now on. One that was opened for an exchange belongs to the tree when that
+    exchange says so."""
 
     neighbour: str
     incarnation: int
+    exchange: str = ""
 
 
 class LinkDown(msgspec.Struct, frozen=True, tag="link_down", gc=False):
     """The link to this neighbour is gone."""
 
     neighbour: str
+
+
+class LinkRefused(msgspec.Struct, frozen=True, tag="link_refused", gc=False):
+    """The link to this neighbour that was to be opened for an exchange cannot be."""
+
+    neighbour: str
+    exchange: str
+
+
+class ExchangeOrdered(msgspec.Struct, frozen=True, tag="exchange_ordered", gc=False):
+    """An operator wants a link replaced, nothing being lost. The broker that is told is the first of `cycle`: from the
+    one end of the link that goes, by way of the link that comes, after the first `near`, to the other end."""
+
+    exchange: str
+    cycle: tuple[str, ...]
+    near: int
+    order: Order
 
 
 class ParentAssigned(msgspec.Struct, frozen=True, tag="parent_assigned", gc=False):
@@ -73,6 +92,8 @@ Input = (
     Received
     | LinkUp
     | LinkDown
+    | LinkRefused
+    | ExchangeOrdered
     | ParentAssigned
     | TimerFired
     | ClientSubscribed

@@ -5,23 +5,35 @@ that they mean the same to every broker. A message that a change of the topology
 `reconfiguration`; it is empty where a client is the cause.
 """
 
+from typing import Literal
+
 import msgspec
 
 from regraft.model.events import Event
 
+Order = Literal["none", "fifo", "causal"]
+SignalStep = Literal["busy", "stale", "locked", "clean", "laid", "separator", "returned", "drained", "unlock", "abort"]
 
-class Subscribe(msgspec.Struct, frozen=True, tag="subscribe", gc=False):
-    """The sender wants the events that satisfy any of these filters."""
+
+class Subscribe(msgspec.Struct, frozen=True, tag="subscribe", gc=False, omit_defaults=True):
+    """The sender wants the events that satisfy any of these filters.
+
+    While a link is exchanged there are two trees. Where `exchange` is empty, this is said of both; else of the tree
+    that this exchange makes or, with `before`, of the one that it ends."""
 
     filters: tuple[str, ...]
     reconfiguration: str = ""
+    exchange: str = ""
+    before: bool = False
 
 
-class Unsubscribe(msgspec.Struct, frozen=True, tag="unsubscribe", gc=False):
-    """The sender no longer wants what only these filters asked for."""
+class Unsubscribe(msgspec.Struct, frozen=True, tag="unsubscribe", gc=False, omit_defaults=True):
+    """The sender no longer wants what only these filters asked for; `exchange` and `before` as for `Subscribe`."""
 
     filters: tuple[str, ...]
     reconfiguration: str = ""
+    exchange: str = ""
+    before: bool = False
 
 
 class Confirm(msgspec.Struct, frozen=True, tag="confirm", gc=False):
@@ -42,5 +54,29 @@ class Confirmed(msgspec.Struct, frozen=True, tag="confirmed", gc=False):
     complete: bool
 
 
-Control = Subscribe | Unsubscribe | Confirm | Confirmed
-Message = Event | Control
+class Gray(msgspec.Struct, frozen=True, tag="gray", gc=False):
+    """An event that travels by the tree that the exchange makes; others on the cycle are black."""
+
+    event: Event
+    exchange: str
+
+
+class Lock(msgspec.Struct, frozen=True, tag="lock", gc=False):
+    """Take part in this exchange and in no other. `cycle` are the brokers from the one end of the link that goes, by
+    way of the link that comes, which follows the first `near` of them, to the other end."""
+
+    exchange: str
+    cycle: tuple[str, ...]
+    near: int
+    order: Order
+
+
+class Signal(msgspec.Struct, frozen=True, tag="signal", gc=False):
+    """A step of an exchange; `reconfiguration/coordinated.py` says what each means."""
+
+    exchange: str
+    step: SignalStep
+
+
+Control = Subscribe | Unsubscribe | Confirm | Confirmed | Lock | Signal
+Message = Event | Gray | Control

@@ -8,6 +8,7 @@ never closes a loop, however many wait.
 from functools import partial
 from random import Random
 
+from regraft.sim.exchanges import Link
 from regraft.sim.scenario import Changes, Scenario, nanoseconds
 from regraft.sim.world import World
 
@@ -30,7 +31,8 @@ class RandomChanges:
         begin_ns, every_ns = nanoseconds(changes.from_s), nanoseconds(changes.every_s)
         until_ns = nanoseconds(changes.until_s)
         count = min(changes.count_max, (until_ns - begin_ns + every_ns - 1) // every_ns)
-        happen = self._break if changes.kind == "break" else self._crash
+        happen = {"break": self._break, "crash": self._crash, "exchange": self._exchange}[changes.kind]
+        self._world.exchanges.cut.append(self._mend_later)
         for number in range(count):
             self._world.agenda.put(begin_ns + number * every_ns, happen)
 
@@ -45,11 +47,43 @@ class RandomChanges:
         self.count += 1
         a, b = self._draw_break(links)
         self._world.link_down(a, b)
-        part_of_a, part_of_b = len(self._world.component(a)), len(self._world.component(b))
+        part_of_a, part_of_b = len(self._world.oracle.component(a)), len(self._world.oracle.component(b))
         in_order = self._changes.endpoints == "move" or (part_of_a, a) < (part_of_b, b)
         orphan, other = (a, b) if in_order else (b, a)
         due_ns = self._world.now_ns + nanoseconds(self._changes.replace_after_s)
         self._world.agenda.put(due_ns, partial(self._replace, orphan, other))
+
+    def _exchange(self) -> None:
+        """Draws like a break, in the tree as it is, and knows the replacement beforehand."""
+        world = self._world
+        links = self._links()
+        if len(links) < 2:
+            return
+        a, b = self._draw_break(links)
+        latency_ns = world.adjacency[a].pop(b)
+        del world.adjacency[b][a]
+        part_of_a, part_of_b = world.oracle.component(a), world.oracle.component(b)
+        in_order = self._changes.endpoints == "move" or (len(part_of_a), a) < (len(part_of_b), b)
+        orphan, other = (a, b) if in_order else (b, a)
+        added = self._ends(orphan, other)
+        world.adjacency[a][b] = world.adjacency[b][a] = latency_ns
+        if {*added} != {a, b}:
+            self.count += 1
+            world.exchanges.begin((orphan, other), added, self._latency_ns, self._loss)
+
+    def _mend_later(self) -> None:
+        """A broker has closed a link of the tree, as an exchange of its own was interrupted."""
+        due_ns = self._world.now_ns + nanoseconds(self._changes.replace_after_s)
+        self._world.agenda.put(due_ns, self._join_parts)
+
+    def _join_parts(self) -> None:
+        world = self._world
+        up = [name for name, node in world.nodes.items() if node.alive]
+        together = world.oracle.component(up[0])
+        for name in up:
+            if name not in together:
+                world.link_up(self._draw(name), self._draw(up[0]), self._latency_ns, self._loss)
+                together = world.oracle.component(up[0])
 
     def _draw_break(self, links: list[tuple[str, str]]) -> tuple[str, str]:
         """The ends of the link that breaks; the first is the one that moves, where one does."""
@@ -61,14 +95,18 @@ class RandomChanges:
         return (b, a) if self._changes.endpoints == "move" and self._dice.random() < 0.5 else (a, b)
 
     def _replace(self, orphan: str, other: str) -> None:
+        self._world.link_up(*self._ends(orphan, other), self._latency_ns, self._loss)
+
+    def _ends(self, orphan: str, other: str) -> Link:
+        """Of the link that joins the two parts again."""
         has_room = len(self._world.adjacency[orphan]) < self._degree_max
         keep = self._changes.endpoints != "uniform" and has_room
-        self._world.link_up(orphan if keep else self._draw(orphan), self._draw(other), self._latency_ns, self._loss)
+        return (orphan if keep else self._draw(orphan), self._draw(other))
 
     def _draw(self, broker: str) -> str:
         """A broker of free degree in the part that this one belongs to. There is one: a tree has leaves."""
         adjacency = self._world.adjacency
-        part = sorted(self._world.component(broker))
+        part = sorted(self._world.oracle.component(broker))
         return self._dice.choice([member for member in part if len(adjacency[member]) < self._degree_max])
 
     def _crash(self) -> None:
@@ -95,7 +133,7 @@ class RandomChanges:
                 self._orphans[orphan].append(broker)
             elif not together:
                 together = orphan
-            elif orphan not in world.component(together):
+            elif orphan not in world.oracle.component(together):
                 world.link_up(self._draw(orphan), self._draw(together), self._latency_ns, self._loss)
-        if together and broker not in world.component(together):
+        if together and broker not in world.oracle.component(together):
             world.link_up(broker, self._draw(together), self._latency_ns, self._loss)

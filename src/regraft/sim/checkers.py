@@ -78,7 +78,7 @@ class Connected:
         links = sum(len(neighbours) for neighbours in world.adjacency.values()) // 2
         if links != len(up) - 1:
             return [f"{len(up)} brokers are up, with {links} links between them"]
-        missing = [name for name in up if name not in world.component(up[0])]
+        missing = [name for name in up if name not in world.oracle.component(up[0])]
         return [f"{', '.join(missing[:EXAMPLES_MAX])} not connected with {up[0]}"] if missing else []
 
 
@@ -89,6 +89,9 @@ class Quiet:
         found = []
         if world.control_under_way:
             found.append(f"{world.control_under_way} control messages under way at the end")
+        locked = [name for name, node in world.nodes.items() if node.alive and node.core.is_locked]
+        if locked:
+            found.append(f"locked for an exchange at the end: {', '.join(locked[:EXAMPLES_MAX])}")
         waiting = [name for name, node in world.nodes.items() if node.timers]
         if waiting:
             found.append(f"timers still run at {', '.join(waiting[:EXAMPLES_MAX])}")

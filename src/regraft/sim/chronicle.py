@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from regraft.broker.messages import Confirm, Control, Subscribe, Unsubscribe
+from regraft.broker.messages import Confirm, Control, Lock, Signal, Subscribe, Unsubscribe
 from regraft.model.events import Event, Value
 from regraft.sim.network import Wire
 from regraft.trace import TraceBuffer
@@ -33,6 +33,9 @@ class Chronicle:
 
     def topology(self, now_ns: int, kind: str, broker: str, peer: str | None = None) -> None:
         self._append((now_ns, kind, broker, peer, None, None, None, None, None, None, None, None))
+
+    def reconfiguration(self, now_ns: int, kind: str, broker: str, name: str, known: str) -> None:
+        self._append((now_ns, kind, broker, None, None, None, None, None, None, name, None, known))
 
     def subscription(self, now_ns: int, kind: str, broker: str, client: str, filter: str) -> None:
         self._append((now_ns, kind, broker, None, client, None, filter, None, None, None, None, None))
@@ -112,5 +115,8 @@ def _control_row(now_ns: int, kind: str, wire: Wire, message: Control, size: int
             return (now_ns, kind, *ends, None, None, filters[0], what, cause, change or None, size, None)
         carried = f'{{"filters":{len(filters)}}}'
         return (now_ns, kind, *ends, None, None, None, what, cause, change or None, size, carried)
+    if isinstance(message, Lock | Signal):
+        what = row.MESSAGE_LOCK if isinstance(message, Lock) else message.step
+        return (now_ns, kind, *ends, None, None, None, what, row.CAUSE_RECONFIGURATION, message.exchange, size, None)
     what = row.MESSAGE_CONFIRM if type(message) is Confirm else row.MESSAGE_CONFIRMED
     return (now_ns, kind, *ends, None, None, None, what, row.CAUSE_CLIENT, None, size, None)

@@ -2,6 +2,10 @@
 
 from regraft.broker import Broker
 
+FRAME_BYTES = 8  # length, version and type of a message on the wire
+HOP_FIELDS_BYTES = 8  # in front of an event, what changes from hop to hop
+NANOSECONDS_PER_BYTE_AT_1_MBIT = 8_000
+
 
 class Wire:
     """One direction of a link's incarnation. Its counts are of the present interval (`chronicle.py`)."""
@@ -9,6 +13,7 @@ class Wire:
     __slots__ = (
         "alive",
         "beyond",
+        "beyond_after",
         "busy_until_ns",
         "bytes_misrouted",
         "bytes_wanted",
@@ -28,6 +33,7 @@ class Wire:
         self.alive = True
         self.busy_until_ns = 0
         self.beyond = 0  # the filters that clients beyond this wire hold
+        self.beyond_after = 0  # the same in the tree that the exchanges under way will make
         self.events_wanted = self.events_misrouted = self.bytes_wanted = self.bytes_misrouted = 0
 
 

@@ -13,10 +13,11 @@ from regraft.errors import ScenarioError, UsageError
 from regraft.sim.changes import RandomChanges
 from regraft.sim.checkers import Checker, Connected, Delivered, InForce, InOrder, Quiet, Tables, wrong_entries
 from regraft.sim.ledger import ThreeNumbers
+from regraft.sim.network import NANOSECONDS_PER_BYTE_AT_1_MBIT
 from regraft.sim.scenario import Scenario, Step, nanoseconds
 from regraft.sim.topology import MICROSECOND_NS, make_tree, split_link
 from regraft.sim.workload import Clients, client_of
-from regraft.sim.world import NANOSECONDS_PER_BYTE_AT_1_MBIT, Recorder, World
+from regraft.sim.world import Recorder, World
 from regraft.trace import COUNTED_INTERVAL_NS, TraceBuffer
 from regraft.trace import schema as row
 
@@ -104,6 +105,7 @@ class Run:
             ns_per_byte=NANOSECONDS_PER_BYTE_AT_1_MBIT / scenario.link.bandwidth_mbit,
             detect_ns=(round(low_ms * 1_000_000), round(high_ms * 1_000_000)),
             root=scenario.tree.root,
+            exchange_order=scenario.exchange_order,
             record=self.record,
         )
         for broker in tree.brokers:
@@ -153,9 +155,11 @@ def _checker(check: str, world: World) -> Checker:
 
 def _check_names(step: Step, world: World, place: str) -> None:
     names = [step.crash, step.restart, step.at]
-    for link in (step.link_down, step.link_up):
+    for link in (step.link_down, step.link_up, *step.exchange.split(">")):
         if link:
             names += split_link(link, place)
+    if step.exchange and step.exchange.count(">") != 1:
+        raise ScenarioError(place, f"an exchange is written a-b>c-d, not {step.exchange}")
     for name in names:
         if name and name not in world.nodes:
             raise ScenarioError(place, f"there is no broker {name}")
@@ -167,6 +171,9 @@ def _take(step: Step, place: str, world: World, latency_ns: int, loss: float) ->
             world.link_down(*split_link(step.link_down, place))
         elif step.link_up:
             world.link_up(*split_link(step.link_up, place), latency_ns, loss)
+        elif step.exchange:
+            removed, added = step.exchange.split(">")
+            world.exchanges.begin(split_link(removed, place), split_link(added, place), latency_ns, loss)
         elif step.crash:
             world.crash(step.crash)
         elif step.restart:

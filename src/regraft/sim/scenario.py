@@ -13,6 +13,8 @@ from typing import Any, Literal
 import msgspec
 
 from regraft.broker import BrokerConfig
+from regraft.broker.config import Reconfiguration
+from regraft.broker.messages import Order
 from regraft.errors import FilterError, RegraftError, ScenarioError
 from regraft.model.events import check_attributes
 from regraft.model.filters import Filter
@@ -87,10 +89,11 @@ class Changes(_Table, frozen=True):
     one of its links, so that leaves lose theirs more often. `endpoints` says how the replacement is chosen: `uniform`,
     a broker of free degree on each side; `reattach`, the smaller part's end keeps its place and hangs on a broker of
     free degree of the other part; `move`, the drawn broker (of a drawn link, either end) does. A crashed broker's
-    neighbours are joined to one of them, and the broker comes back as a leaf.
+    neighbours are joined to one of them, and the broker comes back as a leaf. An `exchange` is planned: a link is
+    drawn and its replacement chosen in the same way, and both are known before anything happens.
     """
 
-    kind: Literal["break", "crash"] = "break"
+    kind: Literal["break", "crash", "exchange"] = "break"
     from_s: float = 3.0
     until_s: float = 7.0
     every_s: float = 0.3
@@ -109,6 +112,7 @@ class Step(_Table, frozen=True):
     at_s: float
     link_down: str = ""
     link_up: str = ""
+    exchange: str = ""  # `a-b>c-d`: a planned exchange of the first link for the second
     crash: str = ""
     restart: str = ""
     at: str = ""
@@ -117,11 +121,24 @@ class Step(_Table, frozen=True):
     publish: dict[str, str | int | float | bool] | None = None
 
 
+Protocol = Literal["strawman", "deferred", "coordinated-none", "coordinated-fifo", "coordinated-causal"]
+
+# What a broker does about a link that breaks, and in which order a planned exchange keeps events (None: it is not
+# coordinated, but a link that goes and one that comes).
+PROTOCOLS: dict[Protocol, tuple[Reconfiguration, Order | None]] = {
+    "strawman": ("strawman", None),
+    "deferred": ("deferred", None),
+    "coordinated-none": ("deferred", "none"),
+    "coordinated-fifo": ("deferred", "fifo"),
+    "coordinated-causal": ("deferred", "causal"),
+}
+
+
 class Scenario(_Table, frozen=True):
-    """`protocol` stands for `broker.reconfiguration`, as the word that everybody changes."""
+    """`protocol` is what changes of the tree are met with: `PROTOCOLS`."""
 
     name: str = "unnamed"
-    protocol: Literal["strawman", "deferred"] = "deferred"
+    protocol: Protocol = "deferred"
     duration_s: float = 10.0
     tree: TreeShape = TreeShape()
     link: LinkQuality = LinkQuality()
@@ -134,7 +151,11 @@ class Scenario(_Table, frozen=True):
 
     @property
     def broker_config(self) -> BrokerConfig:
-        return msgspec.structs.replace(self.broker, reconfiguration=self.protocol)
+        return msgspec.structs.replace(self.broker, reconfiguration=PROTOCOLS[self.protocol][0])
+
+    @property
+    def exchange_order(self) -> Order | None:
+        return PROTOCOLS[self.protocol][1]
 
 
 def read_scenario(path: Path, settings: dict[str, str] | None = None) -> Scenario:
@@ -212,6 +233,11 @@ def check_scenario(scenario: Scenario, place: str) -> None:
     demand(0 <= link.detect_ms[0] <= link.detect_ms[1], "link.detect_ms", "must be a range from low to high")
     demand(scenario.broker.withdraw_after_ns >= 0, "broker.withdraw_after_ns", "must not be negative")
     demand(scenario.broker.confirm_again_after_ns >= 0, "broker.confirm_again_after_ns", "must not be negative")
+    demand(
+        scenario.exchange_order is None or scenario.broker.forwarding != "hierarchical",
+        "protocol",
+        "a coordinated exchange needs forwarding = subscription or message, as in a hierarchy it would turn the tree",
+    )
     subscriptions = scenario.subscriptions
     demand(0 <= subscriptions.subscribers <= 1, "subscriptions.subscribers", "is a share, between 0 and 1")
     demand(0 <= subscriptions.core <= 1, "subscriptions.core", "is a share, between 0 and 1")
@@ -225,7 +251,8 @@ def check_scenario(scenario: Scenario, place: str) -> None:
         demand(last <= scenario.duration_s, "changes.until_s", "the last replacement comes after duration_s")
     for number, step in enumerate(scenario.step, start=1):
         key = f"step {number}"
-        happenings = [step.link_down, step.link_up, step.crash, step.restart, step.subscribe, step.unsubscribe]
+        links = [step.link_down, step.link_up, step.exchange]
+        happenings = [*links, step.crash, step.restart, step.subscribe, step.unsubscribe]
         filled = sum(bool(happening) for happening in happenings) + (step.publish is not None)
         demand(filled == 1, key, "must say just one thing that happens")
         client_step = bool(step.subscribe or step.unsubscribe) or step.publish is not None

@@ -15,6 +15,23 @@ def component(adjacency: Adjacency, start: str) -> dict[str, None]:
     return found
 
 
+def path(adjacency: Adjacency, start: str, end: str) -> list[str]:
+    """The brokers from the one to the other, both included; empty where nothing connects them."""
+    before = {start: ""}
+    queue = [start]
+    for broker in queue:
+        for neighbour in adjacency[broker]:
+            if neighbour not in before:
+                before[neighbour] = broker
+                queue.append(neighbour)
+    if end not in before:
+        return []
+    found = [end]
+    while found[-1] != start:
+        found.append(before[found[-1]])
+    return found[::-1]
+
+
 def beyond_each_wire(adjacency: Adjacency, local: dict[str, int]) -> dict[tuple[str, str], int]:
     """For each link and direction, the filters of all the brokers that it leads to. The graph is a forest.
 

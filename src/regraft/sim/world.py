@@ -5,10 +5,6 @@ both ends hear of the end, each after a time of its own, and always before they 
 
 A link is two `Wire`s. What a node believes (`Node.wires`) may lag behind what is (`World.adjacency`): what it sends
 on a wire that has ended is dropped.
-
-The world also knows what no broker knows, the whole tree. From it comes, for each wire, the set of filters that
-brokers beyond it hold for their clients; an event that crosses a wire beyond which nobody wants it is misrouted
-(icdcs03 §6.3).
 """
 
 from collections.abc import Callable, Mapping
@@ -18,40 +14,37 @@ from typing import Any, assert_never
 
 import msgspec
 
-from regraft.broker import Broker, BrokerConfig, FilterCatalogue
+from regraft.broker import Broker, BrokerConfig, FilterCatalogue, inputs
 from regraft.broker.catalogue import parse_filter
-from regraft.broker.effects import CancelTimer, Effect, Forward, PeerMisbehaved, Refuse, Send, SetTimer, TellInForce
-from regraft.broker.inputs import (
-    ClientPublished,
-    ClientSubscribed,
-    ClientUnsubscribed,
-    Input,
-    LinkDown,
-    LinkUp,
-    ParentAssigned,
-    Received,
-    TimerFired,
+from regraft.broker.effects import (
+    CancelTimer,
+    CloseLink,
+    Effect,
+    ExchangeEnded,
+    Forward,
+    OpenLink,
+    PeerMisbehaved,
+    Refuse,
+    Send,
+    SetTimer,
+    TellInForce,
 )
-from regraft.broker.messages import Confirm, Control, Message
+from regraft.broker.inputs import Input, Received
+from regraft.broker.messages import Confirm, Control, Gray, Message, Order
 from regraft.errors import UsageError
 from regraft.model.events import Event, Value
 from regraft.sim.agenda import Agenda
 from regraft.sim.chronicle import Chronicle
+from regraft.sim.exchanges import Exchanges
 from regraft.sim.ledger import Ledger
-from regraft.sim.network import Node, Wire
-from regraft.sim.truth import beyond_each_wire, component, parents
+from regraft.sim.network import FRAME_BYTES, HOP_FIELDS_BYTES, NANOSECONDS_PER_BYTE_AT_1_MBIT, Node, Wire
+from regraft.sim.oracle import Oracle
 from regraft.trace import TraceBuffer
 from regraft.trace import schema as row
-
-FRAME_BYTES = 8  # length, version and type of a message on the wire
-HOP_FIELDS_BYTES = 8  # in front of an event, what changes from hop to hop
-NANOSECONDS_PER_BYTE_AT_1_MBIT = 8_000
 
 encode = msgspec.msgpack.encode
 
 Recorder = Callable[[str, int, Input | None, list[Effect]], None]  # broker, time, input, effects
-SecondRoundListener = Callable[[str, tuple[str, ...]], None]  # an origin's confirmation: broker, filters
-ToldListener = Callable[[str, str, str], None]  # broker, client, filter
 
 
 class World:
@@ -67,6 +60,7 @@ class World:
         ns_per_byte: float = NANOSECONDS_PER_BYTE_AT_1_MBIT / 10,
         detect_ns: tuple[int, int] = (0, 0),
         root: str = "",
+        exchange_order: Order | None = None,
         record: Recorder | None = None,
     ) -> None:
         self.config = config
@@ -79,8 +73,8 @@ class World:
         self.agenda = Agenda()
         self.now_ns = 0
         self.ledger = Ledger(self.catalogue) if level != row.LEVEL_SUMMED else None
-        self.second_round: list[SecondRoundListener] = []
-        self.told_in_force: list[ToldListener] = []
+        self.second_round: list[Callable[[str, tuple[str, ...]], None]] = []  # origin, filters
+        self.told_in_force: list[Callable[[str, str, str], None]] = []  # broker, client, filter
         self.misbehaved: list[str] = []
         self.refused: list[str] = []
         self.control_under_way = 0
@@ -89,12 +83,12 @@ class World:
         self._dice = dice
         self._ns_per_byte = ns_per_byte
         self._detect_ns = detect_ns
-        self._root = root
         self._record = record
         self._incarnations: dict[tuple[str, str], int] = {}
         self._sequences: dict[str, int] = {}
-        self._wires: list[Wire] = []  # those that are alive, and a few that have ended
-        self._truth_is_stale = True
+        self.wires: list[Wire] = []  # those that are alive, and a few that have ended
+        self.oracle = Oracle(self, root)
+        self.exchanges = Exchanges(self, exchange_order)
 
     # --- what operators, faults and clients do
 
@@ -124,34 +118,47 @@ class World:
             raise UsageError(f"{a} and {b} are linked already")
         if not one.alive or not other.alive:
             raise UsageError(f"{a}-{b} cannot be linked: one of them is down")
-        if b in self.component(a):
+        if b in self.oracle.component(a):
             raise UsageError(f"a link {a}-{b} would close a loop")
+        self.exchanges.forget_opened(a, b)
         self.adjacency[a][b] = self.adjacency[b][a] = latency_ns
-        self._truth_is_stale = True
-        pair = (a, b) if a < b else (b, a)
-        self._incarnations[pair] = incarnation = self._incarnations.get(pair, 0) + 1
+        self.oracle.stale = True
         self.chronicle.topology(self.now_ns, row.KIND_LINK_UP, a, b)
+        self.connect(one, other, latency_ns, loss)
+        self.oracle.assign_parents()
+
+    def connect(self, one: Node, other: Node, latency_ns: int, loss: float, exchange: str = "") -> None:
+        """Wires between two brokers; they belong to the tree at once if no exchange is named."""
+        pair = (one.name, other.name) if one.name < other.name else (other.name, one.name)
+        self._incarnations[pair] = incarnation = self._incarnations.get(pair, 0) + 1
         for node, neighbour in ((one, other), (other, one)):
             if neighbour.name in node.wires:
                 self._tell_link_down(node, neighbour.name, node.wires[neighbour.name])
         for node, neighbour in ((one, other), (other, one)):
             wire = Wire(node, neighbour, latency_ns, loss)
             node.wires[neighbour.name] = wire
-            self._wires.append(wire)
+            self.wires.append(wire)
             self.chronicle.watch(wire)
+        self.oracle.stale = True
         for node, neighbour in ((one, other), (other, one)):
-            self._input(node, LinkUp(neighbour.name, incarnation))
-        self._assign_parents()
+            self.give(node, inputs.LinkUp(neighbour.name, incarnation, exchange))
 
     def link_down(self, a: str, b: str) -> None:
         one, other = self.node(a), self.node(b)
         if b not in self.adjacency[a]:
             raise UsageError(f"{a} and {b} are not linked")
         del self.adjacency[a][b], self.adjacency[b][a]
-        self._truth_is_stale = True
+        self.oracle.stale = True
         self.chronicle.topology(self.now_ns, row.KIND_LINK_DOWN, a, b)
+        self.disconnect(one, other)
+        self.oracle.assign_parents()
+
+    def disconnect(self, one: Node, other: Node) -> None:
+        """The wires between two brokers end; each end is told after a time of its own."""
         for node, neighbour in ((one, other), (other, one)):
-            wire = node.wires[neighbour.name]
+            wire = node.wires.get(neighbour.name)
+            if wire is None:
+                continue
             wire.alive = False
             if not node.alive:
                 continue
@@ -161,7 +168,6 @@ class World:
                 self.agenda.put(self.now_ns + self._dice.randint(low, high), tell)
             else:
                 self._tell_link_down(node, neighbour.name, wire)
-        self._assign_parents()
 
     def crash(self, name: str) -> None:
         """The broker is gone with all it knew; its clients wait for it."""
@@ -173,6 +179,7 @@ class World:
         self.chronicle.topology(self.now_ns, row.KIND_BROKER_DOWN, name)
         for neighbour in list(self.adjacency[name]):
             self.link_down(name, neighbour)
+        self.exchanges.broker_down(name)
 
     def restart(self, name: str) -> None:
         """The broker is back, knowing nothing and linked to nobody; its clients subscribe again."""
@@ -184,28 +191,28 @@ class World:
         for client, home in self.home.items():
             if home == name:
                 for filter, confirm in self.subscriptions[client].items():
-                    self._input(node, ClientSubscribed(client, filter, confirm))
-        self._truth_is_stale = True
+                    self.give(node, inputs.ClientSubscribed(client, filter, confirm))
+        self.oracle.stale = True
 
     def subscribe(self, client: str, filter: str, confirm: bool = False) -> None:
         node = self.node(self.home[client])
         filter = parse_filter(filter).text
         self.subscriptions[client][filter] = confirm
         self.chronicle.subscription(self.now_ns, row.KIND_SUBSCRIBE, node.name, client, filter)
-        self._truth_is_stale = True
+        self.oracle.stale = True
         if node.alive:
-            self._input(node, ClientSubscribed(client, filter, confirm))
+            self.give(node, inputs.ClientSubscribed(client, filter, confirm))
 
     def unsubscribe(self, client: str, filter: str) -> None:
         node = self.node(self.home[client])
         filter = parse_filter(filter).text
         self.subscriptions[client].pop(filter, None)
         self.chronicle.subscription(self.now_ns, row.KIND_UNSUBSCRIBE, node.name, client, filter)
-        self._truth_is_stale = True
+        self.oracle.stale = True
         if self.ledger is not None:
             self.ledger.cancelled(client, filter)
         if node.alive:
-            self._input(node, ClientUnsubscribed(client, filter))
+            self.give(node, inputs.ClientUnsubscribed(client, filter))
 
     def publish(self, client: str, attributes: Mapping[str, Value]) -> None:
         """What a client of a broker that is down publishes is not published: nobody took it."""
@@ -218,7 +225,7 @@ class World:
         if self.ledger is not None:
             self.ledger.published(event)
         size = FRAME_BYTES + HOP_FIELDS_BYTES + len(encode(event))
-        given = ClientPublished(event)
+        given = inputs.ClientPublished(event)
         effects = node.handle(self.now_ns, given)
         if self._record is not None:
             self._record(node.name, self.now_ns, given, effects)
@@ -252,22 +259,27 @@ class World:
     def _happen(self, entry: tuple[int, int, Any, Any, int]) -> None:
         self.now_ns, _, what, message, size = entry
         if type(message) is Event:
-            self._event_arrived(what, message, size)
+            self._event_arrived(what, message, message, size)
+        elif type(message) is Gray:
+            self._event_arrived(what, message, message.event, size)
         elif type(what) is Wire:
             self._control_arrived(what, message, size)
         else:
             what()
 
-    def _event_arrived(self, wire: Wire, event: Event, size: int) -> None:
+    def _event_arrived(self, wire: Wire, message: Event | Gray, event: Event, size: int) -> None:
         if not wire.alive:
             self.chronicle.event_drop(self.now_ns, wire, event, size)
             return
         node = wire.target
-        given = Received(wire.source.name, event)
+        given = Received(wire.source.name, message)
         effects = node.handle(self.now_ns, given)
-        if self._truth_is_stale:
-            self._find_truth()
-        if self._matched[event] & wire.beyond:
+        if self.oracle.stale:
+            self.oracle.look_beyond_wires()
+        matched = self._matched.get(event)
+        if matched is None:
+            matched = self.catalogue.match(event)
+        if matched & (wire.beyond if message is event else wire.beyond_after):
             cause = row.CAUSE_CLIENT
             wire.events_wanted += 1
             wire.bytes_wanted += size
@@ -289,11 +301,11 @@ class World:
             self.chronicle.control_drop(self.now_ns, wire, message, size)
             return
         self.chronicle.control_hop(self.now_ns, wire, message, size)
-        self._input(wire.target, Received(wire.source.name, message))
+        self.give(wire.target, Received(wire.source.name, message))
 
     # --- effects
 
-    def _input(self, node: Node, given: Input) -> None:
+    def give(self, node: Node, given: Input) -> None:
         effects = node.handle(self.now_ns, given)
         if self._record is not None:
             self._record(node.name, self.now_ns, given, effects)
@@ -317,6 +329,12 @@ class World:
                     due.keywords["serial"] = self.agenda.serial
                 case CancelTimer():
                     node.timers.pop(effect.name, None)
+                case OpenLink():
+                    self.exchanges.open_link(node, effect)
+                case CloseLink():
+                    self.exchanges.close_link(node, effect)
+                case ExchangeEnded():
+                    self.exchanges.end(effect)
                 case TellInForce():
                     self._in_force(node, effect)
                 case Refuse():
@@ -329,16 +347,20 @@ class World:
     def _forward(self, node: Node, effect: Forward, size: int) -> None:
         event = effect.event
         for neighbour in effect.neighbours:
-            wire = node.wires[neighbour]
-            if wire.loss and self._dice.random() < wire.loss:
-                self.chronicle.event_drop(self.now_ns, wire, event, size)
-            else:
-                self._transmit(wire, event, size)
+            self._send_event(node.wires[neighbour], event, event, size)
+        for neighbour in effect.gray:
+            self._send_event(node.wires[neighbour], Gray(event, effect.exchange), event, size)
         if effect.clients:
             self.chronicle.deliveries(self.now_ns, node.name, effect.clients, event)
             if self.ledger is not None:
                 for client in effect.clients:
                     self.ledger.delivered(client, event)
+
+    def _send_event(self, wire: Wire, message: Event | Gray, event: Event, size: int) -> None:
+        if wire.loss and self._dice.random() < wire.loss:
+            self.chronicle.event_drop(self.now_ns, wire, event, size)
+        else:
+            self._transmit(wire, message, size)
 
     def _transmit(self, wire: Wire, message: Message, size: int) -> None:
         now_ns = self.now_ns
@@ -356,12 +378,12 @@ class World:
     def _fire(self, node: Node, name: str, *, serial: int) -> None:
         if node.timers.get(name) == serial:
             del node.timers[name]
-            self._input(node, TimerFired(name))
+            self.give(node, inputs.TimerFired(name))
 
     def _tell_link_down(self, node: Node, neighbour: str, wire: Wire) -> None:
         if node.wires.get(neighbour) is wire:  # it may have been told already, because the link is up again
             del node.wires[neighbour]
-            self._input(node, LinkDown(neighbour))
+            self.give(node, inputs.LinkDown(neighbour))
 
     def _asked_again(self, node: Node, message: Confirm) -> None:
         if message.origin == node.name and message.round == 2:
@@ -375,26 +397,3 @@ class World:
             self.ledger.in_force(client, filter)
         for listener in self.told_in_force:
             listener(node.name, client, filter)
-
-    # --- what only the world knows
-
-    def component(self, name: str) -> dict[str, None]:
-        """The brokers that the tree, as it is, connects with this one."""
-        return component(self.adjacency, name)
-
-    def _find_truth(self) -> None:
-        local = {name: node.core.table.local if node.alive else 0 for name, node in self.nodes.items()}
-        beyond = beyond_each_wire(self.adjacency, local)
-        self._wires = [wire for wire in self._wires if wire.alive]
-        for wire in self._wires:
-            wire.beyond = beyond[wire.source.name, wire.target.name]
-        self._truth_is_stale = False
-
-    def _assign_parents(self) -> None:
-        if self.config.forwarding != "hierarchical":
-            return
-        for name, parent in parents(self.adjacency, self._root or next(iter(self.nodes))).items():
-            node = self.nodes[name]
-            if node.alive and node.parent != parent:
-                node.parent = parent
-                self._input(node, ParentAssigned(parent))

@@ -13,7 +13,9 @@ Kinds:
 - `hop`: a message was put on the link from `broker` to `peer`; `message`, `cause` and `bytes` say what, why and how
   large. `attributes` may hold `{"filters": k}`, the number of filters that it carries; where it does not, a message
   with a `filter` carries one. `drop`: a message was lost there.
-- `link_up`, `link_down`, `broker_up`, `broker_down`, `reconfiguration_begin`, `reconfiguration_end`.
+- `link_up`, `link_down`, `broker_up`, `broker_down`.
+- `reconfiguration_begin` and `reconfiguration_end`, of a planned exchange: its name in `reconfiguration`; in
+  `attributes` the `cycle`, `near`, `removed` and `added` (see `sim/exchanges.py`), or the `outcome`.
 
 Levels. A `full` trace has a row for each of these. A `counted` trace has, instead of a row for each hop of an event,
 one row for each link, cause and interval of `COUNTED_INTERVAL_NS`: `t_ns` is the interval's start, `bytes` the sum,
@@ -83,6 +85,7 @@ KINDS = (
 MESSAGE_EVENT = "event"
 MESSAGE_SUBSCRIBE = "subscribe"
 MESSAGE_UNSUBSCRIBE = "unsubscribe"
+MESSAGE_LOCK = "lock"  # a planned exchange's other messages are called by their step
 MESSAGE_CONFIRM = "confirm"
 MESSAGE_CONFIRMED = "confirmed"
 

@@ -8,10 +8,11 @@ again.
 from typing import Protocol
 
 from regraft.broker.effects import Effect
+from regraft.broker.reconfiguration.coordinated import Coordinated
 from regraft.broker.reconfiguration.deferred import Deferred
 from regraft.broker.reconfiguration.strawman import Strawman
 
-__all__ = ["Deferred", "ReconfigurationProtocol", "Strawman"]
+__all__ = ["Coordinated", "Deferred", "ReconfigurationProtocol", "Strawman"]
 
 
 class ReconfigurationProtocol(Protocol):

@@ -7,6 +7,7 @@ from regraft.broker.routing.forwarding import (
     MessageForwarding,
     SubscriptionForwarding,
 )
+from regraft.broker.routing.settlement import Settlement
 from regraft.broker.routing.table import SubscriptionTable
 
 __all__ = [
@@ -14,6 +15,7 @@ __all__ = [
     "ForwardingStrategy",
     "HierarchicalForwarding",
     "MessageForwarding",
+    "Settlement",
     "SubscriptionForwarding",
     "SubscriptionTable",
 ]

@@ -67,6 +67,18 @@ class Confirmation:
         self._clients: dict[str, dict[str, None]] = {}  # filter -> clients, of our own probe
         self._queue: dict[str, dict[str, None]] = {}  # filter -> clients, for the next one
         self._resting = False
+        self._standing_still = False
+
+    # --- while the broker is of two trees
+
+    def stand_still(self, now_ns: int) -> list[Effect]:
+        """Routes are of two trees from now on, and a question could follow but one: all are spoiled until `go_on`."""
+        self._standing_still = True
+        return self.tree_changed(now_ns, None)
+
+    def go_on(self, now_ns: int) -> list[Effect]:
+        self._standing_still = False
+        return self._begin(now_ns)
 
     # --- our own clients
 
@@ -87,7 +99,7 @@ class Confirmation:
         return self._begin(now_ns)
 
     def _begin(self, now_ns: int) -> list[Effect]:
-        if self._resting or self._name in self._probes or not self._queue:
+        if self._resting or self._standing_still or self._name in self._probes or not self._queue:
             return []
         self._clients, self._queue = self._queue, {}
         self._serial = max(self._serial + 1, now_ns)  # a broker that forgot all in a crash does not repeat itself
@@ -114,7 +126,7 @@ class Confirmation:
 
     def asked(self, now_ns: int, neighbour: str, message: Confirm) -> list[Effect]:
         origin = message.origin
-        if origin == self._name:  # asked by what we were before a crash
+        if origin == self._name or self._standing_still:  # our name: asked by what we were before a crash
             return [Send(neighbour, Confirmed(origin, message.serial, message.round, False))]
         if message.round == 1:
             self._probes.pop(origin, None)

@@ -30,6 +30,13 @@ class SubscriptionTable:
         self.heard[neighbour] = 0
         self.told[neighbour] = 0
 
+    def fork(self) -> "SubscriptionTable":
+        """Another table over the same clients; what it hears and tells is its own from now on."""
+        other = SubscriptionTable()
+        other.heard, other.told = dict(self.heard), dict(self.told)
+        other.local, other.subscribers, other.clients = self.local, self.subscribers, self.clients
+        return other
+
     def close(self, neighbour: str) -> int:
         """Forget the neighbour; returns what it had asked for."""
         del self.told[neighbour]

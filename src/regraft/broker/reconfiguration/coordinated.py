@@ -1,0 +1,394 @@
+"""`coordinated`: a link is exchanged for another while events flow; nothing is lost, repeated or reordered (debs06).
+
+Promises, of a planned exchange that no failure interrupts: every event that is owed is delivered once; each publisher's
+events in order (`fifo`), or all in causal order (`causal`); the tables are exact at the end; and a subscription or
+unsubscription made meanwhile counts as at any other time. An exchange that a failure interrupts leaves no lock behind,
+and tables that are exact once the tree is repaired.
+
+On the cycle R1 … A1, A2 … R2 (`cycle.py`) the link R1-R2 goes and A1-A2 comes. The steps, as signals:
+
+1. **lock** runs round the cycle; whoever is locked already answers `busy`, whom the tree does not fit `stale`, which
+   runs back and frees; R1 tries again after a time that doubles and varies. A locked broker keeps a second table, for
+   the tree to come, and settles both from now on (`routing/settlement.py`). R2, the last, answers `locked` to R1.
+2. **Phase 1.** In the tree to come R1 and R2 have lost the old link: they withdraw what only it led to. `clean` follows
+   inward. A1 and A2, when clean, open the new link in that tree, tell each other all that they want, and end it with
+   `laid`. What comes over the new link before its end is clean waits in Q_sub.
+3. **Phase 2.** A1, to whom A2's routes are laid, turns from black to gray and sends its side's `separator` outward;
+   every broker turns gray as it passes. An event takes the colour of the first broker on the cycle that it comes to:
+   black ones travel by the tree before, gray ones by the tree to come, each of them a tree. At R1 the separator
+   crosses the old link, behind the last black event, and runs inward on the other side to A2. The same from A2.
+   What is gray waits behind the new link in Q_not: for `fifo` until the other side's separator has come, for
+   `causal` also until the own one has come back (`returned`) from the old link.
+4. R1, across which both separators have gone, tells R2 (`drained`), and `unlock` runs inward on both sides: the tree
+   to come is the tree. R2 closes the old link.
+
+Where we depart from the paper: it has one table for both trees, lays the new routes first, out of band from R to A,
+and withdraws the old ones afterwards; (un)subscriptions carry colours and are copied from R2 to A2. With a table for
+each tree, (un)subscriptions need no colours, as each tree settles like any other; the withdrawals come first, where no
+event travels yet; and A1 learns from A2 over the new link what R1 would send it, at the same cost and without a
+connection of its own. A separator is not discarded at the new link, it ends there.
+
+A participant that loses a link of the cycle *aborts*: it forgets the tree to come, and tells its neighbours on the
+cycle everything anew, after `abort`, which says: forget what I asked for. They do the same.
+"""
+
+import zlib
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from regraft.broker.effects import (
+    CloseLink,
+    Effect,
+    ExchangeEnded,
+    ExchangeOutcome,
+    OpenLink,
+    PeerMisbehaved,
+    Send,
+    SetTimer,
+)
+from regraft.broker.inputs import ExchangeOrdered
+from regraft.broker.messages import Control, Lock, Signal, SignalStep, Subscribe, Unsubscribe
+from regraft.broker.reconfiguration.cycle import Place, is_cycle
+from regraft.model.events import Event
+
+TIMER_PREFIX = "exchange:"
+
+
+class Host(Protocol):
+    """What the protocol asks of its broker."""
+
+    def emit(self, effect: Effect) -> None: ...
+    def has_link(self, neighbour: str) -> bool: ...
+    def fork(self, exchange: str, shared: tuple[str, ...]) -> None: ...
+    def leave(self, neighbour: str) -> None: ...
+    def join(self, neighbour: str) -> None: ...
+    def adopt(self) -> None: ...
+    def drop(self) -> None: ...
+    def begin_anew(self, neighbour: str) -> None: ...
+    def tell_all(self, neighbour: str, first: Signal) -> None: ...
+    def process(self, neighbour: str, message: Control) -> None: ...
+    def route_gray(self, event: Event, came_from: str) -> None: ...
+
+
+@dataclass(slots=True)
+class Part(Place):
+    """This broker's part in the exchange that it is locked for."""
+
+    lock: Lock
+    clean: bool = False  # a new end: our side's stale routes are withdrawn, the new link is open in the tree to come
+    gray: bool = False
+    crossed: bool = False  # an old end: our side's separator has gone over the old link
+    other: bool = False  # the other side's separator has come
+    returned: bool = False  # a new end: our own has come back from the old link
+    open: bool = False  # a new end: Q_not holds nothing back any more
+    controls: list[Control] = field(default_factory=list)  # Q_sub
+    events: list[Event] = field(default_factory=list)  # Q_not
+
+    @property
+    def exchange(self) -> str:
+        return self.lock.exchange
+
+
+class Coordinated:
+    """One exchange at a time; what is ordered meanwhile waits and tries again."""
+
+    def __init__(self, name: str, host: Host, *, retry_after_ns: int, attempts_max: int, held_max: int) -> None:
+        self.part: Part | None = None
+        self._name = name
+        self._host = host
+        self._retry_after_ns = retry_after_ns
+        self._attempts_max = attempts_max
+        self._held_max = held_max
+        self._orders: dict[str, ExchangeOrdered] = {}
+        self._attempts: dict[str, int] = {}
+        self.opened: dict[str, str] = {}  # neighbour -> exchange: links that are there but of no tree yet
+        self.retired: dict[str, str] = {}  # neighbour -> exchange: links that are still there but of no tree any more
+        self._anew: dict[tuple[str, str], None] = {}  # (exchange, neighbour): we said `abort` and wait for theirs
+
+    # --- lock
+
+    def ordered(self, order: ExchangeOrdered) -> None:
+        self._orders[order.exchange] = order
+        self._attempts[order.exchange] = 0
+        self._try(order.exchange)
+
+    def timer_fired(self, name: str) -> None:
+        exchange = name.removeprefix(TIMER_PREFIX)
+        if exchange in self._orders:
+            self._try(exchange)
+
+    def _try(self, exchange: str) -> None:
+        order = self._orders[exchange]
+        lock = Lock(exchange, order.cycle, order.near, order.order)
+        if not is_cycle(lock.cycle, lock.near) or lock.cycle[0] != self._name or not self._fits(lock, 0):
+            self._ended(exchange, "stale")
+        elif self.part is not None:
+            self._try_later(exchange)
+        else:
+            self._take_part(lock, 0)
+
+    def _try_later(self, exchange: str) -> None:
+        self._attempts[exchange] += 1
+        attempt = self._attempts[exchange]
+        if attempt >= self._attempts_max:
+            self._ended(exchange, "busy")
+            return
+        # Two that collided must not collide again: a different wait for each, without dice in the brain.
+        thousandths = 500 + zlib.crc32(f"{self._name} {exchange} {attempt}".encode()) % 1000
+        wait_ns = self._retry_after_ns * 2 ** min(attempt - 1, 6) * thousandths // 1000
+        self._host.emit(SetTimer(TIMER_PREFIX + exchange, wait_ns))
+
+    def _ended(self, exchange: str, outcome: ExchangeOutcome) -> None:
+        if self._orders.pop(exchange, None) is not None:
+            del self._attempts[exchange]
+            self._host.emit(ExchangeEnded(exchange, outcome))
+
+    def _fits(self, lock: Lock, position: int) -> bool:
+        """Whether the tree as we know it is the one that the exchange was made for."""
+        place = Place(lock.cycle, lock.near, position)
+        has_previous = position == lock.near or self._host.has_link(place.previous)
+        is_a1 = position == lock.near - 1
+        return has_previous and self._host.has_link(place.following) != is_a1
+
+    def _take_part(self, lock: Lock, position: int) -> None:
+        part = self.part = Part(lock.cycle, lock.near, position, lock)
+        part.open = lock.order == "none"
+        shared = [neighbour for neighbour in (part.previous, part.following) if self._is_shared(part, neighbour)]
+        self._host.fork(lock.exchange, tuple(shared))
+        if position == len(lock.cycle) - 1:
+            self._say(part.following, "locked")
+            self._host.leave(part.following)
+            self._swept(part)
+        elif position == lock.near - 1:
+            self._host.emit(OpenLink(part.following, lock.exchange))
+        else:
+            self._host.emit(Send(part.following, lock))
+
+    def _is_shared(self, part: Part, neighbour: str) -> bool:
+        """Whether the link to this neighbour on the cycle is of both trees."""
+        new = part.is_new_end and neighbour == part.inward
+        old = part.is_old_end and neighbour == part.outward
+        return not new and not old
+
+    def lock(self, neighbour: str, lock: Lock) -> None:
+        cycle = lock.cycle
+        position = cycle.index(self._name) if self._name in cycle else 0
+        if not is_cycle(cycle, lock.near) or position == 0 or cycle[position - 1] != neighbour:
+            self._out_of_turn(neighbour, "a lock for an exchange that is none")
+        elif self.part is not None:
+            self._host.emit(Send(neighbour, Signal(lock.exchange, "busy")))
+        elif not self._fits(lock, position):
+            self._host.emit(Send(neighbour, Signal(lock.exchange, "stale")))
+        else:
+            self._take_part(lock, position)
+
+    def link_up(self, neighbour: str, exchange: str) -> None:
+        """The link that was opened for an exchange; for whom it comes too late, it is of no use."""
+        self.opened[neighbour] = exchange
+        part = self.part
+        if part is not None and part.exchange == exchange and part.following == neighbour:
+            self._host.emit(Send(neighbour, part.lock))
+
+    def link_refused(self, neighbour: str, exchange: str) -> None:
+        part = self.part
+        if part is not None and part.exchange == exchange and part.following == neighbour:
+            self._not_locked(part, "busy")
+
+    def _not_locked(self, part: Part, step: ExchangeOutcome) -> None:
+        """Somebody further on cannot take part: back to where the lock came from."""
+        self.part = None
+        self._host.drop()
+        if part.position == part.lock.near - 1:
+            self._close_new(part)
+        if not part.is_first:
+            self._host.emit(Send(part.previous, Signal(part.exchange, "stale" if step == "stale" else "busy")))
+        elif step == "stale":
+            self._ended(part.exchange, "stale")
+        else:
+            self._try_later(part.exchange)
+
+    def _close_new(self, part: Part) -> None:
+        if self.opened.pop(part.inward, None) is not None:
+            self._host.emit(CloseLink(part.inward, f"exchange {part.exchange} did not come about"))
+
+    # --- signals
+
+    def signal(self, neighbour: str, signal: Signal) -> None:
+        if signal.step == "abort":
+            self._told_to_begin_anew(neighbour, signal.exchange)
+            return
+        part = self.part
+        if part is None or part.exchange != signal.exchange:
+            return  # of an exchange that is over for us
+        match signal.step:
+            case ("busy" | "stale") as step if neighbour == part.following and not part.gray:
+                self._not_locked(part, step)
+            case "locked" if part.is_first and neighbour == part.outward and not part.clean:
+                self._host.leave(neighbour)
+                self._swept(part)
+            case "clean" if not part.is_old_end and neighbour == part.outward and not part.clean:
+                self._swept(part)
+            case "laid" if part.is_new_end and neighbour == part.inward and not part.gray:
+                if part.clean:
+                    self._turn_gray(part)
+                else:
+                    part.controls.append(signal)
+            case "separator" if not part.is_new_end and neighbour == part.inward and not part.gray:
+                self._turn_gray(part)
+            case "separator" if neighbour == part.outward and not part.other:
+                self._other_separator(part)
+            case "returned" if not part.is_old_end and neighbour == part.outward and not part.returned:
+                self._returned(part)
+            case "drained" if part.crossed and part.other and neighbour == part.outward and not part.is_first:
+                self._finish(part)
+                self._host.emit(CloseLink(part.outward, "replaced", part.exchange))
+            case "unlock" if not part.is_old_end and neighbour == part.outward and part.gray and part.other:
+                self._finish(part)
+            case _:
+                self._out_of_turn(neighbour, f"{signal.step} out of turn")
+
+    def _say(self, neighbour: str, step: SignalStep) -> None:
+        assert self.part is not None
+        self._host.emit(Send(neighbour, Signal(self.part.exchange, step)))
+
+    def _swept(self, part: Part) -> None:
+        """What led only to the old link is withdrawn, up to us."""
+        if not part.is_new_end:
+            self._say(part.inward, "clean")
+            return
+        part.clean = True
+        self._host.join(part.inward)
+        self._say(part.inward, "laid")
+        controls, part.controls = part.controls, []
+        for message in controls:
+            self._host.process(part.inward, message)
+
+    def holds(self, neighbour: str, message: Control) -> bool:
+        """Q_sub: whether this is kept until our side is clean."""
+        part = self.part
+        if part is None or not part.is_new_end or part.clean or neighbour != part.inward:
+            return False
+        if not isinstance(message, Subscribe | Unsubscribe):
+            return False
+        if len(part.controls) >= self._held_max:
+            self._abort(part, None)
+        else:
+            part.controls.append(message)
+        return True
+
+    def _turn_gray(self, part: Part) -> None:
+        part.gray = True
+        self._say(part.outward, "separator")
+        if not part.is_old_end:
+            return
+        part.crossed = True
+        self._returned(part)
+        self._old_link_drained(part)
+
+    def _returned(self, part: Part) -> None:
+        part.returned = True
+        if part.is_new_end:
+            self._release(part)
+        elif part.lock.order == "causal":
+            self._say(part.inward, "returned")
+
+    def _other_separator(self, part: Part) -> None:
+        part.other = True
+        if part.is_new_end:
+            self._release(part)
+        else:
+            self._say(part.inward, "separator")
+        if part.is_old_end:
+            self._old_link_drained(part)
+
+    def _old_link_drained(self, part: Part) -> None:
+        if part.is_first and part.crossed and part.other:
+            self._say(part.outward, "drained")
+            self._finish(part)
+
+    def _finish(self, part: Part) -> None:
+        if not part.is_new_end:
+            self._say(part.inward, "unlock")
+        else:
+            self.opened.pop(part.inward, None)
+        if part.is_old_end:
+            self.retired[part.outward] = part.exchange
+        self.part = None
+        self._host.adopt()
+
+    # --- events
+
+    def is_gray(self, came_from: str, exchange: str) -> bool:
+        """The colour of an event that came from there, as `Gray` of that exchange or (empty) as it is."""
+        part = self.part
+        assert part is not None
+        if exchange == part.exchange or (part.is_new_end and came_from == part.inward):
+            return True
+        return part.gray and came_from not in (part.inward, part.outward)
+
+    def held_back(self, event: Event, came_from: str) -> bool:
+        """Q_not: whether the event is kept. When the queue is full, order is given up rather than an event."""
+        part = self.part
+        if part is None or part.open or not part.is_new_end or came_from != part.inward:
+            return False
+        part.events.append(event)
+        if len(part.events) >= self._held_max:
+            self._let_go(part)
+        return True
+
+    def _release(self, part: Part) -> None:
+        if not part.open and part.other and (part.returned or part.lock.order == "fifo"):
+            self._let_go(part)
+
+    def _let_go(self, part: Part) -> None:
+        part.open = True
+        events, part.events = part.events, []
+        for event in events:
+            self._host.route_gray(event, part.inward)
+
+    # --- what goes wrong
+
+    def link_lost(self, neighbour: str) -> None:
+        """Before the broker itself looks at the loss."""
+        for key in [key for key in self._anew if key[1] == neighbour]:
+            del self._anew[key]
+        opened = self.opened.pop(neighbour, None)
+        exchange = self.retired.pop(neighbour, None)
+        part = self.part
+        if exchange is not None:
+            self._ended(exchange, "done")
+        elif part is not None and neighbour in (part.previous, part.following):
+            is_of_this = opened == part.exchange or self._host.has_link(neighbour)  # else: left of an earlier link
+            if is_of_this:
+                self._abort(part, neighbour)
+
+    def _abort(self, part: Part, lost: str | None) -> None:
+        """Back to the tree before. The neighbours on the cycle may have got further: begin anew with them."""
+        self._let_go(part)
+        self.part = None
+        self._host.drop()
+        if part.is_new_end:
+            self._close_new(part)
+        for neighbour in (part.previous, part.following):
+            if neighbour != lost and self._host.has_link(neighbour):
+                self._anew[part.exchange, neighbour] = None
+                self._host.tell_all(neighbour, Signal(part.exchange, "abort"))
+        self._ended(part.exchange, "aborted")
+
+    def _told_to_begin_anew(self, neighbour: str, exchange: str) -> None:
+        if neighbour in self.opened:
+            return  # of no tree; whoever opened it closes it
+        if self.retired.get(neighbour) == exchange:
+            del self.retired[neighbour]
+            self._ended(exchange, "aborted")
+        self._host.begin_anew(neighbour)
+        if self.part is not None and self.part.exchange == exchange:
+            self._abort(self.part, None)
+        if (exchange, neighbour) in self._anew:
+            del self._anew[exchange, neighbour]
+        else:
+            self._host.tell_all(neighbour, Signal(exchange, "abort"))
+
+    def _out_of_turn(self, neighbour: str, reason: str) -> None:
+        self._host.emit(PeerMisbehaved(neighbour, reason))
+        self._host.emit(CloseLink(neighbour, reason))

@@ -1,0 +1,48 @@
+"""A broker's place on the cycle of an exchange.
+
+A link that goes, R1-R2, and one that comes, A1-A2, form a cycle with the paths between their ends: R1 … A1, A2 … R2. It
+is written from R1 on; `near` says how many of it are on R1's side. Of each side, *inward* is towards the new link and
+*outward* towards the old one.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(slots=True)
+class Place:
+    cycle: tuple[str, ...]
+    near: int
+    position: int
+
+    @property
+    def previous(self) -> str:
+        return self.cycle[self.position - 1]
+
+    @property
+    def following(self) -> str:
+        return self.cycle[(self.position + 1) % len(self.cycle)]
+
+    @property
+    def inward(self) -> str:
+        return self.following if self.position < self.near else self.previous
+
+    @property
+    def outward(self) -> str:
+        return self.previous if self.position < self.near else self.following
+
+    @property
+    def is_first(self) -> bool:
+        return self.position == 0
+
+    @property
+    def is_old_end(self) -> bool:
+        return self.position in (0, len(self.cycle) - 1)
+
+    @property
+    def is_new_end(self) -> bool:
+        return self.position in (self.near - 1, self.near)
+
+
+def is_cycle(cycle: tuple[str, ...], near: int) -> bool:
+    """Whether these can be the brokers of an exchange; two links between the same two are none."""
+    return len(cycle) >= 3 and len(dict.fromkeys(cycle)) == len(cycle) and 1 <= near < len(cycle)

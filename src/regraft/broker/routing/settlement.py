@@ -1,0 +1,160 @@
+"""Settling: each neighbour is told the difference between what it has been told and what it ought to be.
+
+Usually there is one tree, and one table. While a link is exchanged (`reconfiguration/coordinated.py`) there are two
+trees, the one *before* and the one *after*, and a broker on the cycle that they form keeps a table for each. They
+differ in the neighbours on the cycle only; to the others, both trees look the same. So a neighbour on the cycle is told
+for each tree apart, in one message where both need the same; any other neighbour is told what either tree needs. Every
+change, whoever causes it, is settled in both tables, which is why subscriptions that come and go during an exchange
+need no case of their own.
+"""
+
+from collections.abc import Callable
+
+from regraft.broker.catalogue import FilterCatalogue
+from regraft.broker.effects import Effect, Send
+from regraft.broker.messages import Subscribe, Unsubscribe
+from regraft.broker.routing.forwarding import ForwardingStrategy
+from regraft.broker.routing.table import SubscriptionTable
+
+
+class Settlement:
+    """Owns the table, or both; `emit` takes the messages, in order."""
+
+    def __init__(
+        self,
+        catalogue: FilterCatalogue,
+        forwarding: ForwardingStrategy,
+        *,
+        covering: bool,
+        batch: bool,
+        withheld: Callable[[], int],
+        emit: Callable[[Effect], None],
+    ) -> None:
+        self.table = SubscriptionTable()
+        self.after: SubscriptionTable | None = None
+        self.exchange = ""
+        self._shared: tuple[str, ...] = ()  # the neighbours on the cycle in both trees
+        self._catalogue = catalogue
+        self._forwarding = forwarding
+        self._covering = covering
+        self._batch = batch
+        self._withheld = withheld
+        self._emit = emit
+
+    # --- one tree or two
+
+    def fork(self, exchange: str, shared: tuple[str, ...]) -> None:
+        """From now on there are two tables, at first the same."""
+        assert self.after is None
+        self.exchange = exchange
+        self._shared = shared
+        self.after = self.table.fork()
+
+    def adopt(self) -> None:
+        """The tree after is the tree; the one before is forgotten."""
+        assert self.after is not None
+        self.table.heard, self.table.told = self.after.heard, self.after.told
+        self.drop()
+
+    def drop(self) -> None:
+        """The tree before is the tree; the one after is forgotten."""
+        self.after = None
+        self.exchange = ""
+        self._shared = ()
+
+    def tables(self) -> list[SubscriptionTable]:
+        return [self.table] if self.after is None else [self.table, self.after]
+
+    def spoken_of(self, neighbour: str, exchange: str, before: bool) -> list[SubscriptionTable]:
+        """The tables that a message of this neighbour speaks of; `exchange` is empty where it speaks of all."""
+        if self.after is not None and exchange and exchange == self.exchange:
+            tables = [self.table if before else self.after]
+        else:  # what is left over from another exchange speaks of the tree that came out of it
+            tables = [] if before else self.tables()
+        return [table for table in tables if neighbour in table.heard]
+
+    def in_use(self) -> int:
+        used = self.table.in_use()
+        return used if self.after is None else used | self.after.in_use()
+
+    # --- telling
+
+    def settle(self, changed: int, reconfiguration: str) -> None:
+        """Bring every neighbour up to date, for the filters that a change can touch."""
+        if not changed:
+            return
+        among = self._catalogue.with_covered(changed) if self._covering else changed
+        if self.after is not None:
+            self._settle_both(self.after, among, reconfiguration)
+            return
+        for neighbour, wanted in self._forwarding.wanted(self.table, among):
+            asked, taken_back = self._difference(self.table, neighbour, wanted, among)
+            self._tell(neighbour, asked, taken_back, reconfiguration)
+
+    def _settle_both(self, after: SubscriptionTable, among: int, reconfiguration: str) -> None:
+        after.local = self.table.local
+        wanted_before = dict(self._forwarding.wanted(self.table, among))
+        wanted_after = dict(self._forwarding.wanted(after, among))
+        for neighbour in wanted_before | wanted_after:
+            if neighbour in self._shared:
+                asked, back = self._difference(self.table, neighbour, wanted_before[neighbour], among)
+                asked_after, back_after = self._difference(after, neighbour, wanted_after[neighbour], among)
+                self._tell(neighbour, asked & asked_after, back & back_after, reconfiguration)
+                only_before = (asked & ~asked_after, back & ~back_after)
+                self._tell(neighbour, *only_before, reconfiguration, self.exchange, before=True)
+                only_after = (asked_after & ~asked, back_after & ~back)
+                self._tell(neighbour, *only_after, reconfiguration, self.exchange)
+                continue
+            wanted = wanted_before.get(neighbour, 0) | wanted_after.get(neighbour, 0)
+            tables = [table for table in (self.table, after) if neighbour in table.told]
+            asked, back = self._difference(tables[0], neighbour, wanted, among)
+            for table in tables[1:]:
+                table.told[neighbour] = tables[0].told[neighbour]
+            self._tell(neighbour, asked, back, reconfiguration)
+
+    def _difference(self, table: SubscriptionTable, neighbour: str, wanted: int, among: int) -> tuple[int, int]:
+        """What to ask for and what to take back; from now on it counts as told."""
+        told = table.told[neighbour]
+        asked = wanted & ~told
+        taken_back = told & among & ~wanted & ~self._withheld()
+        table.told[neighbour] = (told | asked) & ~taken_back
+        return asked, taken_back
+
+    def _tell(
+        self,
+        neighbour: str,
+        asked: int,
+        taken_back: int,
+        reconfiguration: str,
+        exchange: str = "",
+        before: bool = False,
+    ) -> None:
+        if asked:
+            for filters in self._messages_of(asked):
+                self._emit(Send(neighbour, Subscribe(filters, reconfiguration, exchange, before)))
+        if taken_back:
+            for filters in self._messages_of(taken_back):
+                self._emit(Send(neighbour, Unsubscribe(filters, reconfiguration, exchange, before)))
+
+    def _messages_of(self, filters: int) -> list[tuple[str, ...]]:
+        texts = self._catalogue.texts(filters)
+        return [texts] if self._batch else [(text,) for text in texts]
+
+    # --- what holds between any two inputs
+
+    def check(self, name: str) -> None:
+        self.table.check()
+        if self.after is None:
+            self._check(name, self.table, self.table.heard)
+            return
+        assert self.after.local == self.table.local
+        for table in (self.table, self.after):
+            self._check(name, table, self._shared)
+
+    def _check(self, name: str, table: SubscriptionTable, exactly: "tuple[str, ...] | dict[str, int]") -> None:
+        withheld = self._withheld()
+        for neighbour, wanted in self._forwarding.wanted(table, self.in_use()):
+            told = table.told[neighbour]
+            assert wanted & ~told == 0, f"{name} owes {neighbour} {self._catalogue.texts(wanted & ~told)}"
+            excess = told & ~wanted & ~withheld
+            assert not excess or neighbour not in exactly, f"{name} has told {neighbour} what it no longer wants"

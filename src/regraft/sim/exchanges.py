@@ -1,0 +1,181 @@
+"""The operator's part of planned exchanges: orders them, opens and closes links for the brokers, keeps the account.
+
+Under a coordinated protocol the brokers say when the new link is opened and when the old one is closed; until then the
+tree is the one before. Under any other, a planned exchange is a link that goes and one that comes at the same instant.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from regraft.broker.effects import CloseLink, ExchangeEnded, OpenLink
+from regraft.broker.inputs import ExchangeOrdered, LinkRefused
+from regraft.broker.messages import Order
+from regraft.errors import UsageError
+from regraft.sim.network import Node
+from regraft.sim.truth import component, path
+from regraft.trace import schema as row
+
+if TYPE_CHECKING:
+    from regraft.sim.world import World
+
+Link = tuple[str, str]
+EndedListener = Callable[[str, str], None]  # exchange, outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """`added` is A1-A2, A1 on the side of R1, the first of `removed`."""
+
+    name: str
+    removed: Link
+    added: Link
+    cycle: tuple[str, ...]
+    near: int
+    latency_ns: int
+    loss: float
+
+
+class Exchanges:
+    def __init__(self, world: "World", order: Order | None) -> None:
+        self._world = world
+        self._order = order
+        self._serial = 0
+        self.under_way: dict[str, Exchange] = {}
+        self.opened: dict[Link, str] = {}  # links of no tree yet, their ends in order
+        self.ended: list[EndedListener] = []
+        self.cut: list[Callable[[], None]] = []  # a broker has closed a link of the tree, and nothing replaces it
+
+    def begin(self, removed: Link, added: Link, latency_ns: int, loss: float = 0.0) -> str:
+        """Exchange the one link for the other; returns the exchange's name."""
+        world = self._world
+        (r1, r2), (a1, a2) = removed, added
+        for broker in (r1, r2, a1, a2):
+            if not world.node(broker).alive:
+                raise UsageError(f"{broker} is down")
+        if r2 not in world.adjacency[r1]:
+            raise UsageError(f"{r1} and {r2} are not linked")
+        if {r1, r2} == {a1, a2}:
+            raise UsageError(f"{r1}-{r2} would be exchanged for itself")
+        if a2 in world.adjacency[a1]:
+            raise UsageError(f"{a1} and {a2} are linked already")
+        around = path(world.adjacency, a1, a2)
+        hops = list(pairwise(around))
+        if (r1, r2) not in hops and (r2, r1) not in hops:
+            raise UsageError(f"{a1}-{a2} would close a loop, as {r1}-{r2} is not on the way between them")
+        at = hops.index((r1, r2)) if (r1, r2) in hops else hops.index((r2, r1))
+        if (r1, r2) not in hops:
+            r1, r2 = r2, r1
+        cycle = (*reversed(around[: at + 1]), *reversed(around[at + 1 :]))
+        self._serial += 1
+        name = f"{r1}-{r2}>{a1}-{a2}#{self._serial}"
+        exchange = Exchange(name, (r1, r2), (a1, a2), cycle, at + 1, latency_ns, loss)
+        known = {"cycle": cycle, "near": exchange.near, "removed": removed, "added": added}
+        self._write(row.KIND_RECONFIGURATION_BEGIN, exchange, known)
+        if self._order is not None:
+            self.under_way[name] = exchange
+            world.give(world.nodes[r1], ExchangeOrdered(name, cycle, exchange.near, self._order))
+        else:
+            world.link_down(r1, r2)
+            world.link_up(a1, a2, latency_ns, loss)
+            self._write(row.KIND_RECONFIGURATION_END, exchange, {"outcome": "done"})
+        return name
+
+    def _write(self, kind: str, exchange: Exchange, known: dict[str, object]) -> None:
+        text = msgspec.json.encode(known).decode()
+        self._world.chronicle.reconfiguration(self._world.now_ns, kind, exchange.removed[0], exchange.name, text)
+
+    # --- what brokers ask for
+
+    def open_link(self, node: Node, effect: OpenLink) -> None:
+        world = self._world
+        other = world.nodes[effect.neighbour]
+        exchange = self.under_way.get(effect.exchange)
+        taken = _pair(node.name, effect.neighbour) in self.opened
+        if exchange is None or taken or not other.alive or effect.neighbour in world.adjacency[node.name]:
+            refused = partial(world.give, node, LinkRefused(effect.neighbour, effect.exchange))
+            world.agenda.put(world.now_ns, refused)
+            return
+        self.opened[_pair(node.name, other.name)] = effect.exchange
+        due = partial(self._connect, node, other, exchange)
+        world.agenda.put(world.now_ns + exchange.latency_ns, due)
+
+    def _connect(self, node: Node, other: Node, exchange: Exchange) -> None:
+        """A broker may have crashed, or a link of the tree been laid there, since this one was asked for."""
+        world = self._world
+        pair = _pair(node.name, other.name)
+        still_wanted = self.opened.get(pair) == exchange.name
+        if not still_wanted or not node.alive or not other.alive:
+            if still_wanted:
+                del self.opened[pair]
+            if node.alive:
+                world.give(node, LinkRefused(other.name, exchange.name))
+            return
+        world.connect(node, other, exchange.latency_ns, exchange.loss, exchange.name)
+
+    def close_link(self, node: Node, effect: CloseLink) -> None:
+        world = self._world
+        exchange = self.under_way.get(effect.exchange)
+        if exchange is not None:
+            self.opened.pop(_pair(*exchange.added), None)
+            self._switch(exchange)
+        elif _pair(node.name, effect.neighbour) in self.opened:
+            self.forget_opened(node.name, effect.neighbour)
+        elif effect.neighbour in world.adjacency[node.name]:
+            world.link_down(node.name, effect.neighbour)
+            for listener in self.cut:
+                listener()
+
+    def _switch(self, exchange: Exchange) -> None:
+        """It is done: the new link, which works already, is of the tree, and the old one ends."""
+        world = self._world
+        (r1, r2), (a1, a2) = exchange.removed, exchange.added
+        del world.adjacency[r1][r2], world.adjacency[r2][r1]
+        world.adjacency[a1][a2] = world.adjacency[a2][a1] = exchange.latency_ns
+        world.oracle.stale = True
+        world.chronicle.topology(world.now_ns, row.KIND_LINK_UP, a1, a2)
+        world.chronicle.topology(world.now_ns, row.KIND_LINK_DOWN, r1, r2)
+        world.disconnect(world.nodes[r1], world.nodes[r2])
+
+    def end(self, effect: ExchangeEnded) -> None:
+        exchange = self.under_way.pop(effect.exchange, None)
+        if exchange is not None:
+            self._write(row.KIND_RECONFIGURATION_END, exchange, {"outcome": effect.outcome})
+            for listener in self.ended:
+                listener(effect.exchange, effect.outcome)
+
+    # --- links that come and go for other reasons
+
+    def forget_opened(self, a: str, b: str) -> None:
+        """That link, opened for an exchange, ends."""
+        if self.opened.pop(_pair(a, b), None) is not None:
+            self._world.disconnect(self._world.nodes[a], self._world.nodes[b])
+
+    def broker_down(self, name: str) -> None:
+        for pair in [pair for pair in self.opened if name in pair]:
+            self.forget_opened(*pair)
+        for exchange in [known for known in self.under_way.values() if known.cycle[0] == name]:
+            self.end(ExchangeEnded(exchange.name, "aborted"))
+
+    def adjacency_after(self) -> dict[str, dict[str, int]]:
+        """The tree as it will be when what is under way is done."""
+        after = {name: dict(neighbours) for name, neighbours in self._world.adjacency.items()}
+        for exchange in self.under_way.values():
+            (r1, r2), (a1, a2) = exchange.removed, exchange.added
+            latency_ns = after[r1].pop(r2, None)
+            if latency_ns is None:
+                continue
+            del after[r2][r1]
+            if a2 in component(after, a1):  # it was ordered for a tree that another has changed
+                after[r1][r2] = after[r2][r1] = latency_ns
+            else:
+                after[a1][a2] = after[a2][a1] = exchange.latency_ns
+        return after
+
+
+def _pair(a: str, b: str) -> Link:
+    return (a, b) if a < b else (b, a)

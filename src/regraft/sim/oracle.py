@@ -1,0 +1,47 @@
+"""What only the world knows: the whole tree, what lies beyond each of its links, and where its root is."""
+
+from typing import TYPE_CHECKING
+
+from regraft.broker.inputs import ParentAssigned
+from regraft.sim.truth import beyond_each_wire, component, parents
+
+if TYPE_CHECKING:
+    from regraft.sim.world import World
+
+
+class Oracle:
+    """`stale` is set by whatever changes the tree or the clients' filters."""
+
+    def __init__(self, world: "World", root: str) -> None:
+        self._world = world
+        self._root = root
+        self.stale = True
+
+    def component(self, name: str) -> dict[str, None]:
+        """The brokers that the tree, as it is, connects with this one."""
+        return component(self._world.adjacency, name)
+
+    def look_beyond_wires(self) -> None:
+        """Which filters lie beyond each wire. An event that crosses a wire beyond which nobody wants it is misrouted
+        (icdcs03 §6.3); a gray one goes by the tree that is being made."""
+        world = self._world
+        local = {name: node.core.table.local if node.alive else 0 for name, node in world.nodes.items()}
+        beyond = beyond_after = beyond_each_wire(world.adjacency, local)
+        if world.exchanges.under_way:
+            beyond_after = beyond_each_wire(world.exchanges.adjacency_after(), local)
+        world.wires = [wire for wire in world.wires if wire.alive]
+        for wire in world.wires:
+            pair = wire.source.name, wire.target.name
+            wire.beyond_after = beyond_after.get(pair, 0)
+            wire.beyond = beyond.get(pair, wire.beyond_after)
+        self.stale = False
+
+    def assign_parents(self) -> None:
+        world = self._world
+        if world.config.forwarding != "hierarchical":
+            return
+        for name, parent in parents(world.adjacency, self._root or next(iter(world.nodes))).items():
+            node = world.nodes[name]
+            if node.alive and node.parent != parent:
+                node.parent = parent
+                world.give(node, ParentAssigned(parent))
