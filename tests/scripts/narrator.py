@@ -33,8 +33,8 @@ from regraft.broker.effects import (
 from regraft.broker.inputs import Input, LinkDown, LinkUp, ParentAssigned, Received, TimerFired
 from regraft.broker.messages import Confirm, Confirmed, Subscribe, Unsubscribe
 from regraft.model.events import Event, Value
+from regraft.model.trees import split_link
 from regraft.sim.checkers import Connected, InForce, Quiet, Tables
-from regraft.sim.topology import split_link
 from regraft.sim.world import World
 from regraft.trace import TraceBuffer
 

@@ -8,7 +8,7 @@ never closes a loop, however many wait.
 from functools import partial
 from random import Random
 
-from regraft.sim.exchanges import Link
+from regraft.model.trees import Link
 from regraft.sim.scenario import Changes, Scenario, nanoseconds
 from regraft.sim.world import World
 

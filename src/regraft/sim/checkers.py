@@ -6,7 +6,7 @@ only by some protocols, so a scenario names the checks that it wants.
 
 from typing import Protocol
 
-from regraft.sim.truth import beyond_each_wire
+from regraft.model.trees import beyond_each_wire
 from regraft.sim.world import World
 
 EXAMPLES_MAX = 5

@@ -16,14 +16,13 @@ from regraft.broker.effects import CloseLink, ExchangeEnded, OpenLink
 from regraft.broker.inputs import ExchangeOrdered, LinkRefused
 from regraft.broker.messages import Order
 from regraft.errors import UsageError
+from regraft.model.trees import Link, component, path
 from regraft.sim.network import Node
-from regraft.sim.truth import component, path
 from regraft.trace import schema as row
 
 if TYPE_CHECKING:
     from regraft.sim.world import World
 
-Link = tuple[str, str]
 EndedListener = Callable[[str, str], None]  # exchange, outcome
 
 

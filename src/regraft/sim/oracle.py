@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from regraft.broker.inputs import ParentAssigned
-from regraft.sim.truth import beyond_each_wire, component, parents
+from regraft.model.trees import beyond_each_wire, component, parents
 
 if TYPE_CHECKING:
     from regraft.sim.world import World

@@ -10,12 +10,13 @@ import msgspec
 import pyarrow as pa
 
 from regraft.errors import ScenarioError, UsageError
+from regraft.model.trees import split_link
 from regraft.sim.changes import RandomChanges
 from regraft.sim.checkers import Checker, Connected, Delivered, InForce, InOrder, Quiet, Tables, wrong_entries
 from regraft.sim.ledger import ThreeNumbers
 from regraft.sim.network import NANOSECONDS_PER_BYTE_AT_1_MBIT
 from regraft.sim.scenario import Scenario, Step, nanoseconds
-from regraft.sim.topology import MICROSECOND_NS, make_tree, split_link
+from regraft.sim.topology import MICROSECOND_NS, make_tree
 from regraft.sim.workload import Clients, client_of
 from regraft.sim.world import Recorder, World
 from regraft.trace import COUNTED_INTERVAL_NS, TraceBuffer

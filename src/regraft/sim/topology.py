@@ -1,7 +1,6 @@
 """Trees to run on: grown, balanced, over a transit-stub network, or as written.
 
-A tree is its brokers' names in order and its links with their latencies; `check_tree` is what makes a list of links a
-tree.
+A tree is its brokers' names in order and its links with their latencies.
 """
 
 import heapq
@@ -9,7 +8,7 @@ import math
 from dataclasses import dataclass
 from random import Random
 
-from regraft.errors import ScenarioError
+from regraft.model.trees import check_tree, split_link
 from regraft.sim.scenario import LinkQuality, TreeShape
 
 MICROSECOND_NS = 1_000
@@ -67,36 +66,8 @@ def _balanced(count: int, degree_max: int) -> list[tuple[int, int]]:
 def _explicit(texts: tuple[str, ...], latency_ns: int) -> Tree:
     links = [split_link(text, "tree.links") for text in texts]
     brokers = tuple(dict.fromkeys(name for link in links for name in link))
-    check_tree(brokers, links)
+    check_tree(brokers, links, "tree.links")
     return Tree(brokers, tuple((a, b, latency_ns) for a, b in links))
-
-
-def split_link(text: str, place: str) -> tuple[str, str]:
-    """The two ends of a link written `a-b`."""
-    one, dash, other = text.partition("-")
-    if not dash or not one or not other or "-" in other or one == other:
-        raise ScenarioError(place, f"{text!r} is no link; write it a-b, with two different names without a dash")
-    return one, other
-
-
-def check_tree(brokers: tuple[str, ...], links: list[tuple[str, str]]) -> None:
-    """Refuses what is no tree, and names the link that closes a loop or the broker that is cut off."""
-    part = {broker: broker for broker in brokers}
-
-    def find(broker: str) -> str:
-        while part[broker] != broker:
-            part[broker] = part[part[broker]]
-            broker = part[broker]
-        return broker
-
-    for a, b in links:
-        if find(a) == find(b):
-            raise ScenarioError("tree.links", f"link {a}-{b} closes a loop, so this is no tree")
-        part[find(a)] = find(b)
-    whole = find(brokers[0])
-    for broker in brokers:
-        if find(broker) != whole:
-            raise ScenarioError("tree.links", f"{broker} is not connected with {brokers[0]}, so this is no tree")
 
 
 def _transit_stub(shape: TreeShape, brokers: tuple[str, ...], dice: Random) -> list[tuple[str, str, int]]:

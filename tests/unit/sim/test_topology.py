@@ -5,8 +5,9 @@ from random import Random
 import pytest
 
 from regraft.errors import ScenarioError
+from regraft.model.trees import check_tree
 from regraft.sim.scenario import LinkQuality, TreeShape
-from regraft.sim.topology import check_tree, make_tree
+from regraft.sim.topology import make_tree
 
 
 @pytest.mark.parametrize("shape", ["attachment", "balanced", "transit_stub"])
@@ -17,7 +18,7 @@ def test_generated_tree_is_a_tree_of_bounded_degree(shape: str, brokers: int, de
     tree = make_tree(wanted, LinkQuality(), Random(7))
     assert len(tree.brokers) == brokers
     assert len(tree.links) == brokers - 1
-    check_tree(tree.brokers, [(a, b) for a, b, _ in tree.links])
+    check_tree(tree.brokers, [(a, b) for a, b, _ in tree.links], "tree.links")
     for broker in tree.brokers:
         assert sum(broker in link[:2] for link in tree.links) <= degree_max
 

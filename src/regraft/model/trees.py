@@ -1,6 +1,42 @@
-"""What a god would know of a tree: which filters lie beyond each link, and where the root is."""
+"""Trees of brokers: what is a tree, what connects two brokers, which filters lie beyond each link, where the root is.
 
+A tree, or a forest, is an adjacency: for each broker its neighbours, with something about each link (a latency, say).
+"""
+
+from collections.abc import Iterable
+
+from regraft.errors import ScenarioError
+
+Link = tuple[str, str]
 Adjacency = dict[str, dict[str, int]]
+
+
+def split_link(text: str, place: str) -> Link:
+    """The two ends of a link written `a-b`."""
+    one, dash, other = text.partition("-")
+    if not dash or not one or not other or "-" in other or one == other:
+        raise ScenarioError(place, f"{text!r} is no link; write it a-b, with two different names without a dash")
+    return one, other
+
+
+def check_tree(brokers: Iterable[str], links: Iterable[Link], place: str) -> None:
+    """Refuses what is no tree, and names the link that closes a loop or the broker that is cut off."""
+    part = {broker: broker for broker in brokers}
+
+    def find(broker: str) -> str:
+        while part[broker] != broker:
+            part[broker] = part[part[broker]]
+            broker = part[broker]
+        return broker
+
+    for a, b in links:
+        if find(a) == find(b):
+            raise ScenarioError(place, f"link {a}-{b} closes a loop, so this is no tree")
+        part[find(a)] = find(b)
+    first = next(iter(part))
+    for broker in part:
+        if find(broker) != find(first):
+            raise ScenarioError(place, f"{broker} is not connected with {first}, so this is no tree")
 
 
 def component(adjacency: Adjacency, start: str) -> dict[str, None]:

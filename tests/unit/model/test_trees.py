@@ -5,9 +5,9 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
+from regraft.model.trees import beyond_each_wire, parents
 from regraft.sim.scenario import LinkQuality, TreeShape
 from regraft.sim.topology import make_tree
-from regraft.sim.truth import beyond_each_wire, parents
 
 
 @given(st.integers(1, 30), st.integers(0, 10_000), st.integers(0, 5))
