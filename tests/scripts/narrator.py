@@ -2,12 +2,16 @@
 
 A script is commands, a line `---`, and the story that they must give. Commands:
 
-    brokers a-b b-c [key=value …]   the tree, and settings of the brokers (protocol=, forwarding=, covering=, batch=, …)
+    brokers a-b b-c [key=value …]   the tree, and settings of the brokers (protocol=, forwarding=, covering=, …);
+                                    order= says how planned exchanges are coordinated
     subscribe s@b "price > 10"      client s of broker b subscribes and asks to be told when that is in force
     unsubscribe s@b "price > 10"
     publish p@a price=12 symbol='IBM'
     down a-b, up a-c                a link breaks; a link comes up
     crash b, restart b
+    exchange a-b > a-c              the first link is exchanged for the second, as planned
+    join d-c, leave d               a new broker joins as a leaf of c; a leaf leaves for good
+    forge a-b step [exchange]       b gets a step of an exchange that a never sent; by default of the last one ordered
     deliver 3                       the next three things on the agenda happen (messages arrive, timers fire)
     wait 200ms                      all that is due in that time happens
     settle                          everything happens, until nothing is left
@@ -22,16 +26,43 @@ import msgspec
 from regraft.broker import BrokerConfig
 from regraft.broker.effects import (
     CancelTimer,
+    CloseLink,
     Effect,
+    ExchangeEnded,
     Forward,
+    LeaveAnswered,
+    OpenLink,
     PeerMisbehaved,
     Refuse,
     Send,
     SetTimer,
     TellInForce,
 )
-from regraft.broker.inputs import Input, LinkDown, LinkUp, ParentAssigned, Received, TimerFired
-from regraft.broker.messages import Confirm, Confirmed, Subscribe, Unsubscribe
+from regraft.broker.inputs import (
+    ExchangeOrdered,
+    Input,
+    JoinOrdered,
+    LeaveOrdered,
+    LinkDown,
+    LinkRefused,
+    LinkUp,
+    ParentAssigned,
+    Received,
+    TimerFired,
+)
+from regraft.broker.messages import (
+    Confirm,
+    Confirmed,
+    Gray,
+    Lock,
+    Membership,
+    Order,
+    Signal,
+    SignalStep,
+    Subscribe,
+    Unsubscribe,
+)
+from regraft.errors import UsageError
 from regraft.model.events import Event, Value
 from regraft.model.trees import split_link
 from regraft.sim.checkers import Connected, InForce, Quiet, Tables
@@ -69,6 +100,12 @@ class Narrator:
         world = self.world
         assert world is not None, "a script begins with `brokers`"
         self.lines.append(f"> {command}")
+        try:
+            self._do(world, word, rest)
+        except UsageError as error:
+            self.lines.append(f"refused: {error}")
+
+    def _do(self, world: World, word: str, rest: str) -> None:
         match word:
             case "subscribe" | "unsubscribe":
                 who, filter = shlex.split(rest)
@@ -88,6 +125,18 @@ class Narrator:
                 world.crash(rest)
             case "restart":
                 world.restart(rest)
+            case "exchange":
+                removed, added = (split_link(link.strip(), "script") for link in rest.split(">"))
+                self.exchange = world.exchanges.begin(removed, added, LATENCY_NS)
+            case "join":
+                world.leaves.add(*split_link(rest, "script"), LATENCY_NS)
+            case "leave":
+                world.leaves.remove(rest)
+            case "forge":
+                link, step, *named = rest.split()
+                source, target = split_link(link, "script")
+                signal = Signal(*named or [self.exchange], msgspec.convert(step, SignalStep))
+                world.give(world.node(target), Received(source, signal))
             case "deliver":
                 for _ in range(int(rest)):
                     assert world.step(), "nothing is left to be delivered"
@@ -99,17 +148,25 @@ class Narrator:
             case "tables":
                 self._tables()
             case _:
-                raise AssertionError(f"no such command: {command}")
+                raise AssertionError(f"no such command: {word}")
 
     def _brokers(self, words: list[str]) -> None:
         settings = dict(word.split("=") for word in words if "=" in word)
         root = settings.pop("root", "")
         if "protocol" in settings:
             settings["reconfiguration"] = settings.pop("protocol")
+        order = msgspec.convert(settings.pop("order", None), Order | None)
         config = msgspec.convert(settings, BrokerConfig, strict=False)
         world = self.world = World(
-            config, TraceBuffer("script"), "full", dice=Random(0), root=root, record=self._narrate
+            config,
+            TraceBuffer("script"),
+            "full",
+            dice=Random(0),
+            root=root,
+            exchange_order=order,
+            record=self._narrate,
         )
+        self.exchange = ""
         self._in_force = InForce(world)
         links = [split_link(word, "script") for word in words if "=" not in word]
         for broker in dict.fromkeys(name for link in links for name in link):
@@ -133,6 +190,14 @@ class Narrator:
             case LinkUp() | LinkDown():
                 what = "has a link to" if isinstance(given, LinkUp) else "has lost its link to"
                 self.lines.append(f"{broker} {what} {given.neighbour}")
+            case LinkRefused():
+                self.lines.append(f"{broker} can have no link to {given.neighbour}")
+            case ExchangeOrdered():
+                self.lines.append(f"{broker} is to exchange {given.exchange}, round {' '.join(given.cycle)}")
+            case JoinOrdered():
+                self.lines.append(f"{broker} is to join")
+            case LeaveOrdered():
+                self.lines.append(f"{broker} is to leave")
             case ParentAssigned():
                 self.lines.append(f"{broker} has {given.neighbour or 'nobody'} above it")
             case TimerFired():
@@ -152,6 +217,14 @@ class Narrator:
                     self.lines.append(f"  {broker} refuses {effect.client}: {effect.reason}")
                 case PeerMisbehaved():
                     self.lines.append(f"  {broker} complains of {effect.neighbour}: {effect.reason}")
+                case OpenLink():
+                    self.lines.append(f"  {broker} opens a link to {effect.neighbour}")
+                case CloseLink():
+                    self.lines.append(f"  {broker} closes its link to {effect.neighbour}: {effect.reason}")
+                case ExchangeEnded():
+                    self.lines.append(f"  {broker} says of {effect.exchange}: {effect.outcome}")
+                case LeaveAnswered():
+                    self.lines.append(f"  {broker} {f'stays: {effect.reason}' if effect.reason else 'has left'}")
                 case Send() | CancelTimer():
                     pass  # told when it arrives
 
@@ -172,8 +245,15 @@ def _message(message: object) -> str:
     match message:
         case Event():
             return f"Event {message.name}"
+        case Gray():
+            return f"Event {message.event.name}, gray"
         case Subscribe() | Unsubscribe():
-            return f"{type(message).__name__} {', '.join(message.filters)}"
+            tree = "" if not message.exchange else f" (of the tree {'before' if message.before else 'to come'})"
+            return f"{type(message).__name__} {', '.join(message.filters)}{tree}"
+        case Lock():
+            return f"Lock {message.exchange}"
+        case Signal() | Membership():
+            return message.step
         case Confirm():
             return f"Confirm? {', '.join(message.filters)} ({message.origin}, round {message.round})"
         case Confirmed():

@@ -19,6 +19,8 @@ from regraft.broker.inputs import (
     ClientUnsubscribed,
     ExchangeOrdered,
     Input,
+    JoinOrdered,
+    LeaveOrdered,
     LinkDown,
     LinkRefused,
     LinkUp,
@@ -26,7 +28,9 @@ from regraft.broker.inputs import (
     Received,
     TimerFired,
 )
+from regraft.broker.membership import Membership
 from regraft.broker.messages import Confirm, Confirmed, Control, Gray, Lock, Signal, Subscribe, Unsubscribe
+from regraft.broker.messages import Membership as MembershipMessage
 from regraft.broker.reconfiguration import Deferred, ReconfigurationProtocol, Strawman, coordinated
 from regraft.broker.routing import (
     Confirmation,
@@ -99,7 +103,9 @@ class Broker:
             emit=self._emit,
             process=self._control,
             locked=self._locked,
+            is_member=lambda: self._membership.standing == "member",
         )
+        self._membership = Membership(config.held_back_max, self._emit, self._publish)
         self.is_locked = False
         self._incarnations: dict[str, int] = {}
         self._always: tuple[str, ...] = ()  # neighbours that get every event
@@ -118,8 +124,14 @@ class Broker:
                 if isinstance(event.message, Gray):
                     return self._route(event.message.event, event.neighbour, event.message.exchange)
                 self._control(event.neighbour, event.message)
-            case ClientPublished():
+            case ClientPublished() if self._membership.standing == "member":
                 return self._route(event.event, NOBODY)
+            case ClientPublished():
+                self._membership.published(event.event)
+            case JoinOrdered():
+                self._membership.join_ordered()
+            case LeaveOrdered():
+                self._membership.leave_ordered(tuple(self.table.heard), self.table.local != 0, self.is_locked)
             case ExchangeOrdered():
                 self._exchanging.protocol.ordered(event)
             case LinkRefused():
@@ -173,6 +185,10 @@ class Broker:
             return [Forward(event, tuple(neighbours), clients)]
         return []
 
+    def _publish(self, event: Event) -> None:
+        before, self._effects = self._effects, []
+        self._effects = before + self._route(event, NOBODY)
+
     # --- the control plane: neighbours
 
     def _control(self, neighbour: str, message: Control) -> None:
@@ -195,6 +211,8 @@ class Broker:
             case Signal():
                 self._exchanging.protocol.signal(neighbour, message)
                 self._release_unused()
+            case MembershipMessage():
+                self._membership.said(neighbour, message)
             case _:
                 assert_never(message)
 
@@ -249,23 +267,27 @@ class Broker:
         # Fig. 7 of sem02, sendSubsToNewLink: all that we want for anyone but the other end
         once, _ = self.table.once_and_twice()
         self._settlement.settle(once, self._change_name(neighbour, event.incarnation))
+        self._membership.link_up(neighbour)
         self._effects += self._confirmation.tree_changed(self._now_ns, None)
 
     def _link_down(self, event: LinkDown) -> None:
         neighbour = event.neighbour
         assert neighbour in self._incarnations, f"{neighbour} is down without having been up"
         change = self._change_name(neighbour, self._incarnations.pop(neighbour))
-        self._exchanging.protocol.link_lost(neighbour)
         if neighbour not in self.table.heard:
-            return  # a link of no tree
+            self._exchanging.protocol.link_lost(neighbour, is_of_tree=False)
+            return
         orphaned = 0
         for table in self._settlement.tables():
-            orphaned |= table.close(neighbour)
+            if neighbour in table.heard:  # the tree to come may have lost it before
+                orphaned |= table.close(neighbour)
         is_leaf = not self.table.heard
         self._always = self._forwarding.always(self.table)
         self._effects += self._reconfiguration.link_lost(change, orphaned, is_leaf)
+        self._exchanging.protocol.link_lost(neighbour, is_of_tree=True)
         self._settlement.settle(orphaned, change)
         self._effects += self._confirmation.tree_changed(self._now_ns, neighbour)
+        self._membership.link_lost(neighbour)
         self._release_unused()
 
     def _parent_assigned(self, event: ParentAssigned) -> None:
@@ -292,6 +314,9 @@ class Broker:
             text = parse_filter(event.filter).text
         except FilterError as error:
             self._effects.append(Refuse(event.client, str(error)))
+            return
+        if self._membership.standing == "leaving":
+            self._effects.append(Refuse(event.client, "the broker leaves the network"))
             return
         bit = self._hold(text, NOBODY)
         if self.table.subscribe(event.client, bit.bit_length() - 1):

@@ -68,6 +68,12 @@ class ExchangeEnded(msgspec.Struct, frozen=True, tag="exchange_ended", gc=False)
     outcome: ExchangeOutcome
 
 
+class LeaveAnswered(msgspec.Struct, frozen=True, tag="leave_answered", gc=False):
+    """Tell the operator that this broker has left the network or, where there is a reason, that it stays."""
+
+    reason: str
+
+
 class TellInForce(msgspec.Struct, frozen=True, tag="tell_in_force", gc=False):
     """Tell the client that its subscription is in force: every route that it needs is laid."""
 
@@ -97,6 +103,7 @@ Effect = (
     | OpenLink
     | CloseLink
     | ExchangeEnded
+    | LeaveAnswered
     | TellInForce
     | Refuse
     | PeerMisbehaved

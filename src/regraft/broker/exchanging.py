@@ -26,6 +26,7 @@ class Exchanging:
         emit: Callable[[Effect], None],
         process: Callable[[str, Control], None],
         locked: Callable[[bool], None],
+        is_member: Callable[[], bool],
     ) -> None:
         self.protocol = Coordinated(
             name,
@@ -36,6 +37,7 @@ class Exchanging:
         )
         self.emit = emit
         self.process = process
+        self.is_member = is_member
         self._settlement = settlement
         self._forwarding = forwarding
         self._reconfiguration = reconfiguration

@@ -49,6 +49,14 @@ class ExchangeOrdered(msgspec.Struct, frozen=True, tag="exchange_ordered", gc=Fa
     order: Order
 
 
+class JoinOrdered(msgspec.Struct, frozen=True, tag="join_ordered", gc=False):
+    """This broker, which has no link yet, is to join a network that runs already."""
+
+
+class LeaveOrdered(msgspec.Struct, frozen=True, tag="leave_ordered", gc=False):
+    """This broker, a leaf, is to leave the network for good; `LeaveAnswered` answers."""
+
+
 class ParentAssigned(msgspec.Struct, frozen=True, tag="parent_assigned", gc=False):
     """The overlay says which neighbour is nearer to the root (empty: none). Only hierarchical forwarding asks."""
 
@@ -94,6 +102,8 @@ Input = (
     | LinkDown
     | LinkRefused
     | ExchangeOrdered
+    | JoinOrdered
+    | LeaveOrdered
     | ParentAssigned
     | TimerFired
     | ClientSubscribed

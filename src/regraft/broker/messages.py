@@ -78,5 +78,11 @@ class Signal(msgspec.Struct, frozen=True, tag="signal", gc=False):
     step: SignalStep
 
 
-Control = Subscribe | Unsubscribe | Confirm | Confirmed | Lock | Signal
+class Membership(msgspec.Struct, frozen=True, tag="membership", gc=False):
+    """A leaf comes or goes; `broker/membership.py` says what each means."""
+
+    step: Literal["join", "welcome", "leave"]
+
+
+Control = Subscribe | Unsubscribe | Confirm | Confirmed | Lock | Signal | Membership
 Message = Event | Gray | Control

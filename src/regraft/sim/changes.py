@@ -31,7 +31,8 @@ class RandomChanges:
         begin_ns, every_ns = nanoseconds(changes.from_s), nanoseconds(changes.every_s)
         until_ns = nanoseconds(changes.until_s)
         count = min(changes.count_max, (until_ns - begin_ns + every_ns - 1) // every_ns)
-        happen = {"break": self._break, "crash": self._crash, "exchange": self._exchange}[changes.kind]
+        kinds = {"break": self._break, "crash": self._crash, "exchange": self._exchange, "any": self._any}
+        happen = kinds[changes.kind]
         self._world.exchanges.cut.append(self._mend_later)
         for number in range(count):
             self._world.agenda.put(begin_ns + number * every_ns, happen)
@@ -71,6 +72,25 @@ class RandomChanges:
             self.count += 1
             world.exchanges.begin((orphan, other), added, self._latency_ns, self._loss)
 
+    def _any(self) -> None:
+        world = self._world
+        up = [name for name, node in world.nodes.items() if node.alive]
+        links = self._links()
+        match self._dice.choice(("break", "crash", "exchange")):
+            case "exchange":
+                self._exchange()
+            case "break" if links:
+                self.count += 1
+                world.link_down(*self._dice.choice(links))
+                self._mend_later()
+            case "crash" if len(up) >= 3:
+                self.count += 1
+                broker = self._dice.choice(up)
+                world.crash(broker)
+                due_ns = world.now_ns + nanoseconds(self._changes.replace_after_s)
+                world.agenda.put(due_ns, partial(world.restart, broker))
+                self._mend_later()
+
     def _mend_later(self) -> None:
         """A broker has closed a link of the tree, as an exchange of its own was interrupted."""
         due_ns = self._world.now_ns + nanoseconds(self._changes.replace_after_s)
@@ -95,6 +115,9 @@ class RandomChanges:
         return (b, a) if self._changes.endpoints == "move" and self._dice.random() < 0.5 else (a, b)
 
     def _replace(self, orphan: str, other: str) -> None:
+        if orphan not in self._world.nodes or other not in self._world.nodes:
+            self._join_parts()  # one of the two was a leaf of its part, and has left
+            return
         self._world.link_up(*self._ends(orphan, other), self._latency_ns, self._loss)
 
     def _ends(self, orphan: str, other: str) -> Link:
@@ -129,6 +152,8 @@ class RandomChanges:
         world.restart(broker)
         together = ""
         for orphan in self._orphans.pop(broker):
+            if orphan not in world.nodes:
+                continue
             if not world.nodes[orphan].alive:
                 self._orphans[orphan].append(broker)
             elif not together:

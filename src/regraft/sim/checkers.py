@@ -1,12 +1,13 @@
 """What must hold in a run: one object a claim. A violation is a sentence; a run without any keeps its promises.
 
-`Tables`, `Connected` and `Quiet` are promised by every protocol, `InForce` by every broker; `Delivered` and `InOrder`
-only by some protocols, so a scenario names the checks that it wants.
+`Tables`, `Connected` and `Quiet` are promised by every protocol, `InForce` by every broker; `Delivered`, `InOrder` and
+`Causal` only by some protocols, so a scenario names the checks that it wants.
 """
 
 from typing import Protocol
 
 from regraft.model.trees import beyond_each_wire
+from regraft.sim.causality import Causality
 from regraft.sim.world import World
 
 EXAMPLES_MAX = 5
@@ -121,11 +122,21 @@ class InOrder:
         return [f"{count} out of order"] if count else []
 
 
+class Causal:
+    """Each client gets an event after all that happened before it and that the client gets at all."""
+
+    def __init__(self, world: World) -> None:
+        assert world.ledger is not None
+        self._causality = world.ledger.causality = Causality()
+
+    def violations(self, world: World) -> list[str]:
+        return [f"{self._causality.late} against causal order"] if self._causality.late else []
+
+
 class InForce:
     """When a client is told that its subscription is in force, there was a moment, after it asked, when every broker
     connected to it had the route: the beginning of the origin's second round (`broker/routing/confirmation.py`) or,
-    where
-    it had nobody to ask, now."""
+    where it had nobody to ask, now."""
 
     def __init__(self, world: World) -> None:
         self._world = world

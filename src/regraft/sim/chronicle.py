@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from regraft.broker.messages import Confirm, Control, Lock, Signal, Subscribe, Unsubscribe
+from regraft.broker.messages import Confirm, Control, Lock, Membership, Signal, Subscribe, Unsubscribe
 from regraft.model.events import Event, Value
 from regraft.sim.network import Wire
 from regraft.trace import TraceBuffer
@@ -118,5 +118,7 @@ def _control_row(now_ns: int, kind: str, wire: Wire, message: Control, size: int
     if isinstance(message, Lock | Signal):
         what = row.MESSAGE_LOCK if isinstance(message, Lock) else message.step
         return (now_ns, kind, *ends, None, None, None, what, row.CAUSE_RECONFIGURATION, message.exchange, size, None)
+    if isinstance(message, Membership):
+        return (now_ns, kind, *ends, None, None, None, message.step, row.CAUSE_RECONFIGURATION, None, size, None)
     what = row.MESSAGE_CONFIRM if type(message) is Confirm else row.MESSAGE_CONFIRMED
     return (now_ns, kind, *ends, None, None, None, what, row.CAUSE_CLIENT, None, size, None)

@@ -56,6 +56,7 @@ class Exchanges:
         for broker in (r1, r2, a1, a2):
             if not world.node(broker).alive:
                 raise UsageError(f"{broker} is down")
+            world.leaves.demand_to_stay(broker)
         if r2 not in world.adjacency[r1]:
             raise UsageError(f"{r1} and {r2} are not linked")
         if {r1, r2} == {a1, a2}:
@@ -90,12 +91,21 @@ class Exchanges:
 
     # --- what brokers ask for
 
-    def open_link(self, node: Node, effect: OpenLink) -> None:
+    def carry_out(self, node: Node, effect: OpenLink | CloseLink | ExchangeEnded) -> None:
+        match effect:
+            case OpenLink():
+                self._open_link(node, effect)
+            case CloseLink():
+                self._close_link(node, effect)
+            case ExchangeEnded():
+                self._end(effect)
+
+    def _open_link(self, node: Node, effect: OpenLink) -> None:
         world = self._world
-        other = world.nodes[effect.neighbour]
+        other = world.nodes.get(effect.neighbour)
         exchange = self.under_way.get(effect.exchange)
-        taken = _pair(node.name, effect.neighbour) in self.opened
-        if exchange is None or taken or not other.alive or effect.neighbour in world.adjacency[node.name]:
+        taken = _pair(node.name, effect.neighbour) in self.opened or effect.neighbour in world.adjacency[node.name]
+        if exchange is None or taken or other is None or not other.alive:
             refused = partial(world.give, node, LinkRefused(effect.neighbour, effect.exchange))
             world.agenda.put(world.now_ns, refused)
             return
@@ -116,7 +126,7 @@ class Exchanges:
             return
         world.connect(node, other, exchange.latency_ns, exchange.loss, exchange.name)
 
-    def close_link(self, node: Node, effect: CloseLink) -> None:
+    def _close_link(self, node: Node, effect: CloseLink) -> None:
         world = self._world
         exchange = self.under_way.get(effect.exchange)
         if exchange is not None:
@@ -125,6 +135,8 @@ class Exchanges:
         elif _pair(node.name, effect.neighbour) in self.opened:
             self.forget_opened(node.name, effect.neighbour)
         elif effect.neighbour in world.adjacency[node.name]:
+            if world.leaves.closed(node.name, effect.neighbour):
+                return
             world.link_down(node.name, effect.neighbour)
             for listener in self.cut:
                 listener()
@@ -140,7 +152,7 @@ class Exchanges:
         world.chronicle.topology(world.now_ns, row.KIND_LINK_DOWN, r1, r2)
         world.disconnect(world.nodes[r1], world.nodes[r2])
 
-    def end(self, effect: ExchangeEnded) -> None:
+    def _end(self, effect: ExchangeEnded) -> None:
         exchange = self.under_way.pop(effect.exchange, None)
         if exchange is not None:
             self._write(row.KIND_RECONFIGURATION_END, exchange, {"outcome": effect.outcome})
@@ -158,7 +170,7 @@ class Exchanges:
         for pair in [pair for pair in self.opened if name in pair]:
             self.forget_opened(*pair)
         for exchange in [known for known in self.under_way.values() if known.cycle[0] == name]:
-            self.end(ExchangeEnded(exchange.name, "aborted"))
+            self._end(ExchangeEnded(exchange.name, "aborted"))
 
     def adjacency_after(self) -> dict[str, dict[str, int]]:
         """The tree as it will be when what is under way is done."""

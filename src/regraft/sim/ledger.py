@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from regraft.broker import FilterCatalogue
 from regraft.matching import slots
 from regraft.model.events import Event
+from regraft.sim.causality import Causality
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +26,7 @@ class Ledger:
     """A subscription that is cancelled and made again is another subscription, with a number of its own."""
 
     def __init__(self, catalogue: FilterCatalogue) -> None:
+        self.causality: Causality | None = None  # asked for by those who look at causal order
         self._catalogue = catalogue
         self._in_force: dict[int, dict[str, int]] = {}  # slot -> client -> number of the subscription
         self._in_force_set = 0
@@ -66,6 +68,8 @@ class Ledger:
                 owed.setdefault(client, []).append(number)
         self._owed[event] = owed
         self._got[event] = {}
+        if self.causality is not None:
+            self.causality.published(event)
 
     def delivered(self, client: str, event: Event) -> None:
         got = self._got[event]
@@ -73,6 +77,8 @@ class Ledger:
             self._duplicated += 1
             return
         got[client] = None
+        if self.causality is not None:
+            self.causality.delivered(client, event)
         numbers = self._owed[event].pop(client, None)
         if numbers is not None:
             sake = tuple(numbers)

@@ -1,7 +1,7 @@
 """A run: a scenario and a seed in, trace rows and an outcome out. The same pair gives the same rows, everywhere."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from random import Random
@@ -12,7 +12,7 @@ import pyarrow as pa
 from regraft.errors import ScenarioError, UsageError
 from regraft.model.trees import split_link
 from regraft.sim.changes import RandomChanges
-from regraft.sim.checkers import Checker, Connected, Delivered, InForce, InOrder, Quiet, Tables, wrong_entries
+from regraft.sim.checkers import Causal, Checker, Connected, Delivered, InForce, InOrder, Quiet, Tables, wrong_entries
 from regraft.sim.ledger import ThreeNumbers
 from regraft.sim.network import NANOSECONDS_PER_BYTE_AT_1_MBIT
 from regraft.sim.scenario import Scenario, Step, nanoseconds
@@ -114,10 +114,11 @@ class Run:
         for a, b, latency_ns in tree.links:
             world.link_up(a, b, latency_ns, scenario.link.loss)
         Clients(world, scenario, dice).begin()
+        new = [split_link(step.add_leaf, "step")[0] for step in scenario.step if step.add_leaf]
         latency_ns = round(scenario.link.latency_us * MICROSECOND_NS)
         for number, step in enumerate(scenario.step, start=1):
             place = f"step {number}"
-            _check_names(step, world, place)
+            _check_names(step, {*world.nodes, *new}, place)
             world.agenda.put(nanoseconds(step.at_s), partial(_take, step, place, world, latency_ns, scenario.link.loss))
         changes = None
         if scenario.changes is not None:
@@ -135,7 +136,7 @@ def simulate(scenario: Scenario, seed: int, *, name: str, trace: str, record: Re
 
 def _applies(check: str, world: World) -> bool:
     """A summed trace keeps no ledger, and what is not kept cannot be checked."""
-    return world.ledger is not None or check not in ("delivered", "in_order")
+    return world.ledger is not None or check not in ("delivered", "in_order", "causal")
 
 
 def _checker(check: str, world: World) -> Checker:
@@ -150,19 +151,21 @@ def _checker(check: str, world: World) -> Checker:
             return InForce(world)
         case "delivered":
             return Delivered()
+        case "causal":
+            return Causal(world)
         case _:
             return InOrder()
 
 
-def _check_names(step: Step, world: World, place: str) -> None:
-    names = [step.crash, step.restart, step.at]
-    for link in (step.link_down, step.link_up, *step.exchange.split(">")):
+def _check_names(step: Step, known: Container[str], place: str) -> None:
+    names = [step.crash, step.restart, step.remove_leaf, step.at]
+    for link in (step.link_down, step.link_up, step.add_leaf, *step.exchange.split(">")):
         if link:
             names += split_link(link, place)
     if step.exchange and step.exchange.count(">") != 1:
         raise ScenarioError(place, f"an exchange is written a-b>c-d, not {step.exchange}")
     for name in names:
-        if name and name not in world.nodes:
+        if name and name not in known:
             raise ScenarioError(place, f"there is no broker {name}")
 
 
@@ -179,6 +182,12 @@ def _take(step: Step, place: str, world: World, latency_ns: int, loss: float) ->
             world.crash(step.crash)
         elif step.restart:
             world.restart(step.restart)
+        elif step.add_leaf:
+            new, neighbour = split_link(step.add_leaf, place)
+            world.leaves.add(new, neighbour, latency_ns, loss)
+            world.add_client(client_of(new), new)
+        elif step.remove_leaf:
+            world.leaves.remove(step.remove_leaf, clients_too=True)
         elif step.subscribe:
             world.subscribe(client_of(step.at), step.subscribe, True)
         elif step.unsubscribe:

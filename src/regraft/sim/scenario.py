@@ -27,7 +27,7 @@ def nanoseconds(seconds: float) -> int:
     return round(seconds * SECOND_NS)
 
 
-Check = Literal["tables", "connected", "quiet", "in_force", "delivered", "in_order"]
+Check = Literal["tables", "connected", "quiet", "in_force", "delivered", "in_order", "causal"]
 
 
 class _Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -90,10 +90,11 @@ class Changes(_Table, frozen=True):
     a broker of free degree on each side; `reattach`, the smaller part's end keeps its place and hangs on a broker of
     free degree of the other part; `move`, the drawn broker (of a drawn link, either end) does. A crashed broker's
     neighbours are joined to one of them, and the broker comes back as a leaf. An `exchange` is planned: a link is
-    drawn and its replacement chosen in the same way, and both are known before anything happens.
+    drawn and its replacement chosen in the same way, and both are known before anything happens. With `any`, each is
+    one of the three; who crashed comes back, and what has come apart is joined by any two brokers of free degree.
     """
 
-    kind: Literal["break", "crash", "exchange"] = "break"
+    kind: Literal["break", "crash", "exchange", "any"] = "break"
     from_s: float = 3.0
     until_s: float = 7.0
     every_s: float = 0.3
@@ -115,6 +116,8 @@ class Step(_Table, frozen=True):
     exchange: str = ""  # `a-b>c-d`: a planned exchange of the first link for the second
     crash: str = ""
     restart: str = ""
+    add_leaf: str = ""  # `x-b`: a new broker x, with a client, joins as a leaf of b
+    remove_leaf: str = ""  # the client of this leaf goes, and then the leaf, for good
     at: str = ""
     subscribe: str = ""
     unsubscribe: str = ""
@@ -252,7 +255,8 @@ def check_scenario(scenario: Scenario, place: str) -> None:
     for number, step in enumerate(scenario.step, start=1):
         key = f"step {number}"
         links = [step.link_down, step.link_up, step.exchange]
-        happenings = [*links, step.crash, step.restart, step.subscribe, step.unsubscribe]
+        brokers = [step.crash, step.restart, step.add_leaf, step.remove_leaf]
+        happenings = [*links, *brokers, step.subscribe, step.unsubscribe]
         filled = sum(bool(happening) for happening in happenings) + (step.publish is not None)
         demand(filled == 1, key, "must say just one thing that happens")
         client_step = bool(step.subscribe or step.unsubscribe) or step.publish is not None

@@ -115,11 +115,13 @@ class Clients:
                 for filter in self._vocabulary.filters(count, dice):
                     begin_ns = nanoseconds(subscriptions.from_s)
                     client = client_of(broker)
-                    self._world.agenda.put(
-                        begin_ns, partial(self._world.subscribe, client, filter, subscriptions.acknowledged)
-                    )
+                    self._world.agenda.put(begin_ns, partial(self._subscribe, client, filter))
                 if broker not in core and subscriptions.churn_hz > 0:
                     self._put_churn(client_of(broker), nanoseconds(subscriptions.from_s))
+
+    def _subscribe(self, client: str, filter: str) -> None:
+        if client in self._world.home:
+            self._world.subscribe(client, filter, self._scenario.subscriptions.acknowledged)
 
     def _put_churn(self, client: str, after_ns: int) -> None:
         wait_s = self._dice["churn"].expovariate(self._scenario.subscriptions.churn_hz)
@@ -128,6 +130,8 @@ class Clients:
             self._world.agenda.put(time_ns, partial(self._change_mind, client))
 
     def _change_mind(self, client: str) -> None:
+        if client not in self._world.home:
+            return  # it has gone with its broker
         dice = self._dice["churn"]
         held = list(self._world.subscriptions[client])
         if held:

@@ -22,6 +22,7 @@ from regraft.broker.effects import (
     Effect,
     ExchangeEnded,
     Forward,
+    LeaveAnswered,
     OpenLink,
     PeerMisbehaved,
     Refuse,
@@ -36,6 +37,7 @@ from regraft.model.events import Event, Value
 from regraft.sim.agenda import Agenda
 from regraft.sim.chronicle import Chronicle
 from regraft.sim.exchanges import Exchanges
+from regraft.sim.leaves import Leaves
 from regraft.sim.ledger import Ledger
 from regraft.sim.network import FRAME_BYTES, HOP_FIELDS_BYTES, NANOSECONDS_PER_BYTE_AT_1_MBIT, Node, Wire
 from regraft.sim.oracle import Oracle
@@ -89,6 +91,7 @@ class World:
         self.wires: list[Wire] = []  # those that are alive, and a few that have ended
         self.oracle = Oracle(self, root)
         self.exchanges = Exchanges(self, exchange_order)
+        self.leaves = Leaves(self)
 
     # --- what operators, faults and clients do
 
@@ -111,6 +114,11 @@ class World:
         if name not in self.nodes:
             raise UsageError(f"there is no broker {name}")
         return self.nodes[name]
+
+    def node_of(self, client: str) -> Node:
+        if client not in self.home:
+            raise UsageError(f"there is no client {client}")
+        return self.nodes[self.home[client]]
 
     def link_up(self, a: str, b: str, latency_ns: int, loss: float = 0.0) -> None:
         one, other = self.node(a), self.node(b)
@@ -180,6 +188,7 @@ class World:
         for neighbour in list(self.adjacency[name]):
             self.link_down(name, neighbour)
         self.exchanges.broker_down(name)
+        self.leaves.leaving.pop(name, None)
 
     def restart(self, name: str) -> None:
         """The broker is back, knowing nothing and linked to nobody; its clients subscribe again."""
@@ -195,7 +204,7 @@ class World:
         self.oracle.stale = True
 
     def subscribe(self, client: str, filter: str, confirm: bool = False) -> None:
-        node = self.node(self.home[client])
+        node = self.node_of(client)
         filter = parse_filter(filter).text
         self.subscriptions[client][filter] = confirm
         self.chronicle.subscription(self.now_ns, row.KIND_SUBSCRIBE, node.name, client, filter)
@@ -204,7 +213,7 @@ class World:
             self.give(node, inputs.ClientSubscribed(client, filter, confirm))
 
     def unsubscribe(self, client: str, filter: str) -> None:
-        node = self.node(self.home[client])
+        node = self.node_of(client)
         filter = parse_filter(filter).text
         self.subscriptions[client].pop(filter, None)
         self.chronicle.subscription(self.now_ns, row.KIND_UNSUBSCRIBE, node.name, client, filter)
@@ -215,21 +224,16 @@ class World:
             self.give(node, inputs.ClientUnsubscribed(client, filter))
 
     def publish(self, client: str, attributes: Mapping[str, Value]) -> None:
-        """What a client of a broker that is down publishes is not published: nobody took it."""
-        node = self.nodes[self.home[client]]
-        if not node.alive:
+        """What a client publishes that is gone, or whose broker is down, is not published: nobody took it."""
+        node = self.nodes[self.home[client]] if client in self.home else None
+        if node is None or not node.alive:
             return
         self._sequences[client] = sequence = self._sequences[client] + 1
         event = Event(client, sequence, attributes)
         self.chronicle.publication(self.now_ns, node.name, event, attributes)
         if self.ledger is not None:
             self.ledger.published(event)
-        size = FRAME_BYTES + HOP_FIELDS_BYTES + len(encode(event))
-        given = inputs.ClientPublished(event)
-        effects = node.handle(self.now_ns, given)
-        if self._record is not None:
-            self._record(node.name, self.now_ns, given, effects)
-        self._carry_out(node, effects, size)
+        self.give(node, inputs.ClientPublished(event))
 
     # --- time
 
@@ -309,12 +313,10 @@ class World:
         effects = node.handle(self.now_ns, given)
         if self._record is not None:
             self._record(node.name, self.now_ns, given, effects)
-        self._carry_out(node, effects, 0)
-
-    def _carry_out(self, node: Node, effects: list[Effect], size: int) -> None:
         for effect in effects:
             match effect:
                 case Forward():
+                    size = FRAME_BYTES + HOP_FIELDS_BYTES + len(encode(effect.event))
                     self._forward(node, effect, size)
                 case Send():
                     self.control_under_way += 1
@@ -329,12 +331,10 @@ class World:
                     due.keywords["serial"] = self.agenda.serial
                 case CancelTimer():
                     node.timers.pop(effect.name, None)
-                case OpenLink():
-                    self.exchanges.open_link(node, effect)
-                case CloseLink():
-                    self.exchanges.close_link(node, effect)
-                case ExchangeEnded():
-                    self.exchanges.end(effect)
+                case OpenLink() | CloseLink() | ExchangeEnded():
+                    self.exchanges.carry_out(node, effect)
+                case LeaveAnswered():
+                    self.leaves.answered(node.name, effect.reason)
                 case TellInForce():
                     self._in_force(node, effect)
                 case Refuse():

@@ -58,6 +58,7 @@ class Host(Protocol):
     """What the protocol asks of its broker."""
 
     def emit(self, effect: Effect) -> None: ...
+    def is_member(self) -> bool: ...
     def has_link(self, neighbour: str) -> bool: ...
     def fork(self, exchange: str, shared: tuple[str, ...]) -> None: ...
     def leave(self, neighbour: str) -> None: ...
@@ -122,7 +123,7 @@ class Coordinated:
         lock = Lock(exchange, order.cycle, order.near, order.order)
         if not is_cycle(lock.cycle, lock.near) or lock.cycle[0] != self._name or not self._fits(lock, 0):
             self._ended(exchange, "stale")
-        elif self.part is not None:
+        elif self.part is not None or not self._host.is_member():
             self._try_later(exchange)
         else:
             self._take_part(lock, 0)
@@ -175,7 +176,7 @@ class Coordinated:
         position = cycle.index(self._name) if self._name in cycle else 0
         if not is_cycle(cycle, lock.near) or position == 0 or cycle[position - 1] != neighbour:
             self._out_of_turn(neighbour, "a lock for an exchange that is none")
-        elif self.part is not None:
+        elif self.part is not None or not self._host.is_member():
             self._host.emit(Send(neighbour, Signal(lock.exchange, "busy")))
         elif not self._fits(lock, position):
             self._host.emit(Send(neighbour, Signal(lock.exchange, "stale")))
@@ -348,8 +349,8 @@ class Coordinated:
 
     # --- what goes wrong
 
-    def link_lost(self, neighbour: str) -> None:
-        """Before the broker itself looks at the loss."""
+    def link_lost(self, neighbour: str, *, is_of_tree: bool) -> None:
+        """The broker has forgotten what it heard from there, and has told nobody yet."""
         for key in [key for key in self._anew if key[1] == neighbour]:
             del self._anew[key]
         opened = self.opened.pop(neighbour, None)
@@ -357,10 +358,14 @@ class Coordinated:
         part = self.part
         if exchange is not None:
             self._ended(exchange, "done")
-        elif part is not None and neighbour in (part.previous, part.following):
-            is_of_this = opened == part.exchange or self._host.has_link(neighbour)  # else: left of an earlier link
-            if is_of_this:
-                self._abort(part, neighbour)
+        elif (
+            part is not None
+            and neighbour in (part.previous, part.following)
+            and (
+                opened == part.exchange or is_of_tree  # else it is left of an earlier link
+            )
+        ):
+            self._abort(part, neighbour)
 
     def _abort(self, part: Part, lost: str | None) -> None:
         """Back to the tree before. The neighbours on the cycle may have got further: begin anew with them."""
