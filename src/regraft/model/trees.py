@@ -39,6 +39,18 @@ def check_tree(brokers: Iterable[str], links: Iterable[Link], place: str) -> Non
             raise ScenarioError(place, f"{broker} is not connected with {first}, so this is no tree")
 
 
+def adjacency_of(links: Iterable[Link], place: str) -> Adjacency:
+    """The tree of these links, all alike; refuses what is no tree."""
+    links = list(links)
+    if not links:
+        raise ScenarioError(place, "there are no links, so this is no tree")
+    adjacency: Adjacency = {broker: {} for link in links for broker in link}
+    check_tree(adjacency, links, place)
+    for a, b in links:
+        adjacency[a][b] = adjacency[b][a] = 0
+    return adjacency
+
+
 def component(adjacency: Adjacency, start: str) -> dict[str, None]:
     """The brokers that are connected with this one, itself first."""
     found = {start: None}

@@ -17,6 +17,7 @@ from regraft.broker.inputs import ExchangeOrdered, LinkRefused
 from regraft.broker.messages import Order
 from regraft.errors import UsageError
 from regraft.model.trees import Link, component, path
+from regraft.planning import exchange_on
 from regraft.sim.network import Node
 from regraft.trace import schema as row
 
@@ -64,21 +65,18 @@ class Exchanges:
         if a2 in world.adjacency[a1]:
             raise UsageError(f"{a1} and {a2} are linked already")
         around = path(world.adjacency, a1, a2)
-        hops = list(pairwise(around))
-        if (r1, r2) not in hops and (r2, r1) not in hops:
+        if removed not in pairwise(around) and removed[::-1] not in pairwise(around):
             raise UsageError(f"{a1}-{a2} would close a loop, as {r1}-{r2} is not on the way between them")
-        at = hops.index((r1, r2)) if (r1, r2) in hops else hops.index((r2, r1))
-        if (r1, r2) not in hops:
-            r1, r2 = r2, r1
-        cycle = (*reversed(around[: at + 1]), *reversed(around[at + 1 :]))
+        step = exchange_on(around, removed)
+        r1, r2 = step.removed
         self._serial += 1
         name = f"{r1}-{r2}>{a1}-{a2}#{self._serial}"
-        exchange = Exchange(name, (r1, r2), (a1, a2), cycle, at + 1, latency_ns, loss)
-        known = {"cycle": cycle, "near": exchange.near, "removed": removed, "added": added}
+        exchange = Exchange(name, step.removed, step.added, step.cycle, step.near, latency_ns, loss)
+        known = {"cycle": step.cycle, "near": step.near, "removed": removed, "added": added}
         self._write(row.KIND_RECONFIGURATION_BEGIN, exchange, known)
         if self._order is not None:
             self.under_way[name] = exchange
-            world.give(world.nodes[r1], ExchangeOrdered(name, cycle, exchange.near, self._order))
+            world.give(world.nodes[r1], ExchangeOrdered(name, step.cycle, step.near, self._order))
         else:
             world.link_down(r1, r2)
             world.link_up(a1, a2, latency_ns, loss)
