@@ -34,6 +34,7 @@ from regraft.broker.effects import (
     OpenLink,
     PeerMisbehaved,
     Refuse,
+    Released,
     Send,
     SetTimer,
     TellInForce,
@@ -223,6 +224,11 @@ class Narrator:
                     self.lines.append(f"  {broker} closes its link to {effect.neighbour}: {effect.reason}")
                 case ExchangeEnded():
                     self.lines.append(f"  {broker} says of {effect.exchange}: {effect.outcome}")
+                case Released():
+                    things = "event" if effect.queue == "event" else "message"
+                    plural = "" if effect.count == 1 else "s"
+                    waited_ms = effect.waited_ns / effect.count / MILLISECOND_NS
+                    self.lines.append(f"  {broker} lets {effect.count} {things}{plural} go after {waited_ms:g} ms")
                 case LeaveAnswered():
                     self.lines.append(f"  {broker} {f'stays: {effect.reason}' if effect.reason else 'has left'}")
                 case Send() | CancelTimer():

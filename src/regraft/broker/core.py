@@ -101,6 +101,7 @@ class Broker:
             self._reconfiguration,
             match=catalogue.match,
             emit=self._emit,
+            now_ns=lambda: self._now_ns,
             process=self._control,
             locked=self._locked,
             is_member=lambda: self._membership.standing == "member",
@@ -115,9 +116,9 @@ class Broker:
 
     def handle(self, now_ns: int, event: Input) -> list[Effect]:
         """Take one input; the effects are to be carried out in order."""
+        self._now_ns = now_ns
         if type(event) is Received and type(event.message) is Event:
             return self._route(event.message, event.neighbour)
-        self._now_ns = now_ns
         match event:
             case Received():
                 assert not isinstance(event.message, Event)

@@ -68,6 +68,18 @@ class ExchangeEnded(msgspec.Struct, frozen=True, tag="exchange_ended", gc=False)
     outcome: ExchangeOutcome
 
 
+class Released(msgspec.Struct, frozen=True, tag="released", gc=False):
+    """Note for the trace: what had waited behind an exchange's new link, whose other end is `neighbour`, goes on.
+
+    So many messages of one kind, and how long they waited together."""
+
+    neighbour: str
+    exchange: str
+    queue: Literal["event", "control"]
+    count: int
+    waited_ns: int
+
+
 class LeaveAnswered(msgspec.Struct, frozen=True, tag="leave_answered", gc=False):
     """Tell the operator that this broker has left the network or, where there is a reason, that it stays."""
 
@@ -103,6 +115,7 @@ Effect = (
     | OpenLink
     | CloseLink
     | ExchangeEnded
+    | Released
     | LeaveAnswered
     | TellInForce
     | Refuse

@@ -24,6 +24,7 @@ class Exchanging:
         *,
         match: Callable[[Event], int],
         emit: Callable[[Effect], None],
+        now_ns: Callable[[], int],
         process: Callable[[str, Control], None],
         locked: Callable[[bool], None],
         is_member: Callable[[], bool],
@@ -36,6 +37,7 @@ class Exchanging:
             held_max=config.held_back_max,
         )
         self.emit = emit
+        self.now_ns = now_ns
         self.process = process
         self.is_member = is_member
         self._settlement = settlement

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from regraft.broker.effects import Released
 from regraft.broker.messages import Confirm, Control, Lock, Membership, Signal, Subscribe, Unsubscribe
 from regraft.model.events import Event, Value
 from regraft.sim.network import Wire
@@ -36,6 +37,11 @@ class Chronicle:
 
     def reconfiguration(self, now_ns: int, kind: str, broker: str, name: str, known: str) -> None:
         self._append((now_ns, kind, broker, None, None, None, None, None, None, name, None, known))
+
+    def release(self, now_ns: int, broker: str, what: Released) -> None:
+        waited = f'{{"count":{what.count},"waited_ns":{what.waited_ns}}}'
+        cells = (None, None, None, what.queue, row.CAUSE_RECONFIGURATION, what.exchange, None, waited)
+        self._append((now_ns, row.KIND_RELEASE, broker, what.neighbour, *cells))
 
     def subscription(self, now_ns: int, kind: str, broker: str, client: str, filter: str) -> None:
         self._append((now_ns, kind, broker, None, client, None, filter, None, None, None, None, None))

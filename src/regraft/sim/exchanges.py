@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from regraft.broker.effects import CloseLink, ExchangeEnded, OpenLink
+from regraft.broker.effects import CloseLink, ExchangeEnded, OpenLink, Released
 from regraft.broker.inputs import ExchangeOrdered, LinkRefused
 from regraft.broker.messages import Order
 from regraft.errors import UsageError
@@ -89,7 +89,7 @@ class Exchanges:
 
     # --- what brokers ask for
 
-    def carry_out(self, node: Node, effect: OpenLink | CloseLink | ExchangeEnded) -> None:
+    def carry_out(self, node: Node, effect: OpenLink | CloseLink | ExchangeEnded | Released) -> None:
         match effect:
             case OpenLink():
                 self._open_link(node, effect)
@@ -97,6 +97,8 @@ class Exchanges:
                 self._close_link(node, effect)
             case ExchangeEnded():
                 self._end(effect)
+            case Released():
+                self._world.chronicle.release(self._world.now_ns, node.name, effect)
 
     def _open_link(self, node: Node, effect: OpenLink) -> None:
         world = self._world

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from regraft.broker.inputs import ParentAssigned
+from regraft.errors import UsageError
 from regraft.model.trees import beyond_each_wire, component, parents
 
 if TYPE_CHECKING:
@@ -20,6 +21,13 @@ class Oracle:
     def component(self, name: str) -> dict[str, None]:
         """The brokers that the tree, as it is, connects with this one."""
         return component(self._world.adjacency, name)
+
+    def demand_apart(self, a: str, b: str) -> None:
+        """Refuses a link that the tree has no room for."""
+        if b in self._world.adjacency[a]:
+            raise UsageError(f"{a} and {b} are linked already")
+        if b in self.component(a):
+            raise UsageError(f"a link {a}-{b} would close a loop")
 
     def look_beyond_wires(self) -> None:
         """Which filters lie beyond each wire. An event that crosses a wire beyond which nobody wants it is misrouted

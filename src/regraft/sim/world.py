@@ -26,6 +26,7 @@ from regraft.broker.effects import (
     OpenLink,
     PeerMisbehaved,
     Refuse,
+    Released,
     Send,
     SetTimer,
     TellInForce,
@@ -122,12 +123,9 @@ class World:
 
     def link_up(self, a: str, b: str, latency_ns: int, loss: float = 0.0) -> None:
         one, other = self.node(a), self.node(b)
-        if b in self.adjacency[a]:
-            raise UsageError(f"{a} and {b} are linked already")
         if not one.alive or not other.alive:
             raise UsageError(f"{a}-{b} cannot be linked: one of them is down")
-        if b in self.oracle.component(a):
-            raise UsageError(f"a link {a}-{b} would close a loop")
+        self.oracle.demand_apart(a, b)
         self.exchanges.forget_opened(a, b)
         self.adjacency[a][b] = self.adjacency[b][a] = latency_ns
         self.oracle.stale = True
@@ -296,8 +294,11 @@ class World:
         if self._record is not None:
             self._record(node.name, self.now_ns, given, effects)
         for effect in effects:
-            assert type(effect) is Forward
-            self._forward(node, effect, size)
+            if type(effect) is Forward:
+                self._forward(node, effect, size)
+            else:
+                assert type(effect) is Released  # a queue was full
+                self.exchanges.carry_out(node, effect)
 
     def _control_arrived(self, wire: Wire, message: Control, size: int) -> None:
         self.control_under_way -= 1
@@ -331,7 +332,7 @@ class World:
                     due.keywords["serial"] = self.agenda.serial
                 case CancelTimer():
                     node.timers.pop(effect.name, None)
-                case OpenLink() | CloseLink() | ExchangeEnded():
+                case OpenLink() | CloseLink() | ExchangeEnded() | Released():
                     self.exchanges.carry_out(node, effect)
                 case LeaveAnswered():
                     self.leaves.answered(node.name, effect.reason)

@@ -16,6 +16,9 @@ Kinds:
 - `link_up`, `link_down`, `broker_up`, `broker_down`.
 - `reconfiguration_begin` and `reconfiguration_end`, of a planned exchange: its name in `reconfiguration`; in
   `attributes` the `cycle`, `near`, `removed` and `added` (see `sim/exchanges.py`), or the `outcome`.
+- `release`: what had waited at `broker` behind the new link to `peer` of the exchange `reconfiguration` goes on.
+  `message` says which queue, `event` or `control`; `attributes` is `{"count": n, "waited_ns": t}`: n messages, which
+  waited t together.
 
 Levels. A `full` trace has a row for each of these. A `counted` trace has, instead of a row for each hop of an event,
 one row for each link, cause and interval of `COUNTED_INTERVAL_NS`: `t_ns` is the interval's start, `bytes` the sum,
@@ -63,6 +66,7 @@ KIND_BROKER_UP = "broker_up"
 KIND_BROKER_DOWN = "broker_down"
 KIND_RECONFIGURATION_BEGIN = "reconfiguration_begin"
 KIND_RECONFIGURATION_END = "reconfiguration_end"
+KIND_RELEASE = "release"
 
 KINDS = (
     KIND_RUN,
@@ -79,6 +83,7 @@ KINDS = (
     KIND_BROKER_DOWN,
     KIND_RECONFIGURATION_BEGIN,
     KIND_RECONFIGURATION_END,
+    KIND_RELEASE,
     KIND_RUN_END,
 )
 

@@ -33,8 +33,7 @@ cycle everything anew, after `abort`, which says: forget what I asked for. They 
 """
 
 import zlib
-from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Literal, Protocol
 
 from regraft.broker.effects import (
     CloseLink,
@@ -43,12 +42,14 @@ from regraft.broker.effects import (
     ExchangeOutcome,
     OpenLink,
     PeerMisbehaved,
+    Released,
     Send,
     SetTimer,
 )
 from regraft.broker.inputs import ExchangeOrdered
 from regraft.broker.messages import Control, Lock, Signal, SignalStep, Subscribe, Unsubscribe
-from regraft.broker.reconfiguration.cycle import Place, is_cycle
+from regraft.broker.reconfiguration.cycle import Part, Place, is_cycle
+from regraft.broker.reconfiguration.queue import Queue, Waiting
 from regraft.model.events import Event
 
 TIMER_PREFIX = "exchange:"
@@ -58,6 +59,7 @@ class Host(Protocol):
     """What the protocol asks of its broker."""
 
     def emit(self, effect: Effect) -> None: ...
+    def now_ns(self) -> int: ...
     def is_member(self) -> bool: ...
     def has_link(self, neighbour: str) -> bool: ...
     def fork(self, exchange: str, shared: tuple[str, ...]) -> None: ...
@@ -69,25 +71,6 @@ class Host(Protocol):
     def tell_all(self, neighbour: str, first: Signal) -> None: ...
     def process(self, neighbour: str, message: Control) -> None: ...
     def route_gray(self, event: Event, came_from: str) -> None: ...
-
-
-@dataclass(slots=True)
-class Part(Place):
-    """This broker's part in the exchange that it is locked for."""
-
-    lock: Lock
-    clean: bool = False  # a new end: our side's stale routes are withdrawn, the new link is open in the tree to come
-    gray: bool = False
-    crossed: bool = False  # an old end: our side's separator has gone over the old link
-    other: bool = False  # the other side's separator has come
-    returned: bool = False  # a new end: our own has come back from the old link
-    open: bool = False  # a new end: Q_not holds nothing back any more
-    controls: list[Control] = field(default_factory=list)  # Q_sub
-    events: list[Event] = field(default_factory=list)  # Q_not
-
-    @property
-    def exchange(self) -> str:
-        return self.lock.exchange
 
 
 class Coordinated:
@@ -233,7 +216,7 @@ class Coordinated:
                 if part.clean:
                     self._turn_gray(part)
                 else:
-                    part.controls.append(signal)
+                    part.controls.put(self._host.now_ns(), signal)
             case "separator" if not part.is_new_end and neighbour == part.inward and not part.gray:
                 self._turn_gray(part)
             case "separator" if neighbour == part.outward and not part.other:
@@ -260,8 +243,7 @@ class Coordinated:
         part.clean = True
         self._host.join(part.inward)
         self._say(part.inward, "laid")
-        controls, part.controls = part.controls, []
-        for message in controls:
+        for message in self._released(part, "control", part.controls):
             self._host.process(part.inward, message)
 
     def holds(self, neighbour: str, message: Control) -> bool:
@@ -274,7 +256,7 @@ class Coordinated:
         if len(part.controls) >= self._held_max:
             self._abort(part, None)
         else:
-            part.controls.append(message)
+            part.controls.put(self._host.now_ns(), message)
         return True
 
     def _turn_gray(self, part: Part) -> None:
@@ -332,7 +314,7 @@ class Coordinated:
         part = self.part
         if part is None or part.open or not part.is_new_end or came_from != part.inward:
             return False
-        part.events.append(event)
+        part.events.put(self._host.now_ns(), event)
         if len(part.events) >= self._held_max:
             self._let_go(part)
         return True
@@ -343,9 +325,14 @@ class Coordinated:
 
     def _let_go(self, part: Part) -> None:
         part.open = True
-        events, part.events = part.events, []
-        for event in events:
+        for event in self._released(part, "event", part.events):
             self._host.route_gray(event, part.inward)
+
+    def _released(self, part: Part, name: Literal["event", "control"], queue: Queue[Waiting]) -> list[Waiting]:
+        items, waited_ns = queue.take_all(self._host.now_ns())
+        if items:
+            self._host.emit(Released(part.inward, part.exchange, name, len(items), waited_ns))
+        return items
 
     # --- what goes wrong
 

@@ -1,11 +1,15 @@
-"""A broker's place on the cycle of an exchange.
+"""A broker's place on the cycle of an exchange, and its part in it.
 
 A link that goes, R1-R2, and one that comes, A1-A2, form a cycle with the paths between their ends: R1 … A1, A2 … R2. It
 is written from R1 on; `near` says how many of it are on R1's side. Of each side, *inward* is towards the new link and
 *outward* towards the old one.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from regraft.broker.messages import Control, Lock
+from regraft.broker.reconfiguration.queue import Queue
+from regraft.model.events import Event
 
 
 @dataclass(slots=True)
@@ -46,3 +50,22 @@ class Place:
 def is_cycle(cycle: tuple[str, ...], near: int) -> bool:
     """Whether these can be the brokers of an exchange; two links between the same two are none."""
     return len(cycle) >= 3 and len(dict.fromkeys(cycle)) == len(cycle) and 1 <= near < len(cycle)
+
+
+@dataclass(slots=True)
+class Part(Place):
+    """This broker's part in the exchange that it is locked for."""
+
+    lock: Lock
+    clean: bool = False  # a new end: our side's stale routes are withdrawn, the new link is open in the tree to come
+    gray: bool = False
+    crossed: bool = False  # an old end: our side's separator has gone over the old link
+    other: bool = False  # the other side's separator has come
+    returned: bool = False  # a new end: our own has come back from the old link
+    open: bool = False  # a new end: Q_not holds nothing back any more
+    controls: Queue[Control] = field(default_factory=Queue)  # Q_sub
+    events: Queue[Event] = field(default_factory=Queue)  # Q_not
+
+    @property
+    def exchange(self) -> str:
+        return self.lock.exchange
