@@ -24,47 +24,12 @@ from random import Random
 import msgspec
 
 from regraft.broker import BrokerConfig
-from regraft.broker.effects import (
-    CancelTimer,
-    CloseLink,
-    Effect,
-    ExchangeEnded,
-    Forward,
-    LeaveAnswered,
-    OpenLink,
-    PeerMisbehaved,
-    Refuse,
-    Released,
-    Send,
-    SetTimer,
-    TellInForce,
-)
-from regraft.broker.inputs import (
-    ExchangeOrdered,
-    Input,
-    JoinOrdered,
-    LeaveOrdered,
-    LinkDown,
-    LinkRefused,
-    LinkUp,
-    ParentAssigned,
-    Received,
-    TimerFired,
-)
-from regraft.broker.messages import (
-    Confirm,
-    Confirmed,
-    Gray,
-    Lock,
-    Membership,
-    Order,
-    Signal,
-    SignalStep,
-    Subscribe,
-    Unsubscribe,
-)
+from regraft.broker.effects import Effect
+from regraft.broker.inputs import Input, Received
+from regraft.broker.messages import Order, Signal, SignalStep
+from regraft.broker.story import story_of
 from regraft.errors import UsageError
-from regraft.model.events import Event, Value
+from regraft.model.events import Value
 from regraft.model.trees import split_link
 from regraft.sim.checkers import Connected, InForce, Quiet, Tables
 from regraft.sim.world import World
@@ -185,54 +150,7 @@ class Narrator:
         return client
 
     def _narrate(self, broker: str, now_ns: int, given: Input | None, effects: list[Effect]) -> None:
-        match given:
-            case Received():
-                self.lines.append(f"{given.neighbour} → {broker}  {_message(given.message)}")
-            case LinkUp() | LinkDown():
-                what = "has a link to" if isinstance(given, LinkUp) else "has lost its link to"
-                self.lines.append(f"{broker} {what} {given.neighbour}")
-            case LinkRefused():
-                self.lines.append(f"{broker} can have no link to {given.neighbour}")
-            case ExchangeOrdered():
-                self.lines.append(f"{broker} is to exchange {given.exchange}, round {' '.join(given.cycle)}")
-            case JoinOrdered():
-                self.lines.append(f"{broker} is to join")
-            case LeaveOrdered():
-                self.lines.append(f"{broker} is to leave")
-            case ParentAssigned():
-                self.lines.append(f"{broker} has {given.neighbour or 'nobody'} above it")
-            case TimerFired():
-                self.lines.append(f"{broker} wakes up: {given.name}")
-        for effect in effects:
-            match effect:
-                case Forward():
-                    for client in effect.clients:
-                        self.lines.append(f"  {broker} delivers {effect.event.name} to {client}")
-                case SetTimer():
-                    self.lines.append(
-                        f"  {broker} will wake up in {effect.after_ns // MILLISECOND_NS} ms: {effect.name}"
-                    )
-                case TellInForce():
-                    self.lines.append(f"  {broker} tells {effect.client}: {effect.filter} is in force")
-                case Refuse():
-                    self.lines.append(f"  {broker} refuses {effect.client}: {effect.reason}")
-                case PeerMisbehaved():
-                    self.lines.append(f"  {broker} complains of {effect.neighbour}: {effect.reason}")
-                case OpenLink():
-                    self.lines.append(f"  {broker} opens a link to {effect.neighbour}")
-                case CloseLink():
-                    self.lines.append(f"  {broker} closes its link to {effect.neighbour}: {effect.reason}")
-                case ExchangeEnded():
-                    self.lines.append(f"  {broker} says of {effect.exchange}: {effect.outcome}")
-                case Released():
-                    things = "event" if effect.queue == "event" else "message"
-                    plural = "" if effect.count == 1 else "s"
-                    waited_ms = effect.waited_ns / effect.count / MILLISECOND_NS
-                    self.lines.append(f"  {broker} lets {effect.count} {things}{plural} go after {waited_ms:g} ms")
-                case LeaveAnswered():
-                    self.lines.append(f"  {broker} {f'stays: {effect.reason}' if effect.reason else 'has left'}")
-                case Send() | CancelTimer():
-                    pass  # told when it arrives
+        self.lines += story_of(broker, given, effects)
 
     def _tables(self) -> None:
         assert self.world is not None
@@ -245,23 +163,3 @@ class Narrator:
 def _attribute(text: str) -> tuple[str, Value]:
     name, _, value = text.partition("=")
     return name, msgspec.json.decode(value.replace("'", '"'))
-
-
-def _message(message: object) -> str:
-    match message:
-        case Event():
-            return f"Event {message.name}"
-        case Gray():
-            return f"Event {message.event.name}, gray"
-        case Subscribe() | Unsubscribe():
-            tree = "" if not message.exchange else f" (of the tree {'before' if message.before else 'to come'})"
-            return f"{type(message).__name__} {', '.join(message.filters)}{tree}"
-        case Lock():
-            return f"Lock {message.exchange}"
-        case Signal() | Membership():
-            return message.step
-        case Confirm():
-            return f"Confirm? {', '.join(message.filters)} ({message.origin}, round {message.round})"
-        case Confirmed():
-            return f"{'Confirmed' if message.complete else 'Spoiled'} ({message.origin}, round {message.round})"
-    raise AssertionError(message)

@@ -86,7 +86,7 @@ class Broker:
             self._forwarding,
             covering=config.covering,
             batch=config.batch,
-            withheld=lambda: self._reconfiguration.withheld,
+            withheld=self._withheld,
             emit=self._emit,
         )
         self.table = self._settlement.table
@@ -101,10 +101,10 @@ class Broker:
             self._reconfiguration,
             match=catalogue.match,
             emit=self._emit,
-            now_ns=lambda: self._now_ns,
+            now_ns=self._now,
             process=self._control,
             locked=self._locked,
-            is_member=lambda: self._membership.standing == "member",
+            is_member=self._is_member,
         )
         self._membership = Membership(config.held_back_max, self._emit, self._publish)
         self.is_locked = False
@@ -158,6 +158,15 @@ class Broker:
 
     def _emit(self, effect: Effect) -> None:
         self._effects.append(effect)
+
+    def _now(self) -> int:
+        return self._now_ns
+
+    def _withheld(self) -> int:
+        return self._reconfiguration.withheld
+
+    def _is_member(self) -> bool:
+        return self._membership.standing == "member"
 
     # --- the data plane
 

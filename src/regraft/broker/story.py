@@ -1,0 +1,128 @@
+"""What a broker was told and what it did, in words: the tone of the golden scripts, and of whatever explains a run.
+
+A line says what the broker was told; indented lines say what it did about it. What it sent is told when it arrives.
+"""
+
+from regraft.broker.effects import (
+    CancelTimer,
+    CloseLink,
+    Effect,
+    ExchangeEnded,
+    Forward,
+    LeaveAnswered,
+    OpenLink,
+    PeerMisbehaved,
+    Refuse,
+    Released,
+    Send,
+    SetTimer,
+    TellInForce,
+)
+from regraft.broker.inputs import (
+    ClientDetached,
+    ClientPublished,
+    ClientSubscribed,
+    ClientUnsubscribed,
+    ExchangeOrdered,
+    Input,
+    JoinOrdered,
+    LeaveOrdered,
+    LinkDown,
+    LinkRefused,
+    LinkUp,
+    ParentAssigned,
+    Received,
+    TimerFired,
+)
+from regraft.broker.messages import (
+    Confirm,
+    Confirmed,
+    Gray,
+    Lock,
+    Membership,
+    Message,
+    Signal,
+    Subscribe,
+    Unsubscribe,
+)
+from regraft.model.events import Event
+
+MILLISECOND_NS = 1_000_000
+
+
+def story_of(broker: str, given: Input | None, effects: list[Effect]) -> list[str]:
+    """`given` is None where the broker began anew."""
+    told = _told(broker, given)
+    return ([told] if told else []) + [f"  {broker} {done}" for effect in effects for done in _done(effect)]
+
+
+def _told(broker: str, given: Input | None) -> str:
+    match given:
+        case Received():
+            return f"{given.neighbour} → {broker}  {words_of(given.message)}"
+        case LinkUp():
+            return f"{broker} has a link to {given.neighbour}"
+        case LinkDown():
+            return f"{broker} has lost its link to {given.neighbour}"
+        case LinkRefused():
+            return f"{broker} can have no link to {given.neighbour}"
+        case ExchangeOrdered():
+            return f"{broker} is to exchange {given.exchange}, round {' '.join(given.cycle)}"
+        case JoinOrdered():
+            return f"{broker} is to join"
+        case LeaveOrdered():
+            return f"{broker} is to leave"
+        case ParentAssigned():
+            return f"{broker} has {given.neighbour or 'nobody'} above it"
+        case TimerFired():
+            return f"{broker} wakes up: {given.name}"
+        case ClientPublished() | ClientSubscribed() | ClientUnsubscribed() | ClientDetached() | None:
+            return ""  # told as the command that it was
+
+
+def _done(effect: Effect) -> list[str]:
+    match effect:
+        case Forward():
+            return [f"delivers {effect.event.name} to {client}" for client in effect.clients]
+        case SetTimer():
+            return [f"will wake up in {effect.after_ns // MILLISECOND_NS} ms: {effect.name}"]
+        case TellInForce():
+            return [f"tells {effect.client}: {effect.filter} is in force"]
+        case Refuse():
+            return [f"refuses {effect.client}: {effect.reason}"]
+        case PeerMisbehaved():
+            return [f"complains of {effect.neighbour}: {effect.reason}"]
+        case OpenLink():
+            return [f"opens a link to {effect.neighbour}"]
+        case CloseLink():
+            return [f"closes its link to {effect.neighbour}: {effect.reason}"]
+        case ExchangeEnded():
+            return [f"says of {effect.exchange}: {effect.outcome}"]
+        case Released():
+            things = "event" if effect.queue == "event" else "message"
+            plural = "" if effect.count == 1 else "s"
+            waited_ms = effect.waited_ns / effect.count / MILLISECOND_NS
+            return [f"lets {effect.count} {things}{plural} go after {waited_ms:g} ms"]
+        case LeaveAnswered():
+            return [f"stays: {effect.reason}" if effect.reason else "has left"]
+        case Send() | CancelTimer():
+            return []
+
+
+def words_of(message: Message) -> str:
+    match message:
+        case Event():
+            return f"Event {message.name}"
+        case Gray():
+            return f"Event {message.event.name}, gray"
+        case Subscribe() | Unsubscribe():
+            tree = "" if not message.exchange else f" (of the tree {'before' if message.before else 'to come'})"
+            return f"{type(message).__name__} {', '.join(message.filters)}{tree}"
+        case Lock():
+            return f"Lock {message.exchange}"
+        case Signal() | Membership():
+            return message.step
+        case Confirm():
+            return f"Confirm? {', '.join(message.filters)} ({message.origin}, round {message.round})"
+        case Confirmed():
+            return f"{'Confirmed' if message.complete else 'Spoiled'} ({message.origin}, round {message.round})"
