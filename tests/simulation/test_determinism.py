@@ -30,6 +30,19 @@ def test_hash_seed_does_not_show() -> None:
     assert fingerprints("1") == fingerprints("2") == fingerprints("random")
 
 
+def test_recording_does_not_show() -> None:
+    """Events take the broker's short way, `route`, where nobody records, and `handle` where somebody does."""
+    for seed in (2, 9, 14):
+        prints = []
+        for record in (None, lambda *step: None):
+            run = simulate(random_scenario(seed), seed, name="x", trace="full", record=record)
+            for _ in run.batches():
+                pass
+            assert run.outcome is not None
+            prints.append(run.outcome.fingerprint)
+        assert prints[0] == prints[1]
+
+
 def test_seed_does_show() -> None:
     scenario = random_scenario(2)
     prints = []

@@ -1,16 +1,17 @@
 """The brain: one broker as a state machine. Inputs in, effects out; no clock, socket, file or dice.
 
-`handle` is the only entry. The parts (routing, confirmation, reconfiguration) do not know each other; this module
-owns them and translates between them. Events take the short way through `_route`: one look-up in the catalogue, one
-AND for each neighbour. Everything else changes the subscription table and then *settles* it: each neighbour is told
-the difference between what it has been told and what it ought to be (see `routing/table.py`).
+`handle` is the only entry, but for `route`, which says the same as `handle` of an event that was received and makes no
+objects on the way. The parts (routing, confirmation, reconfiguration) do not know each other; this module owns them and
+translates between them. Events take the short way: one look-up in the catalogue, one AND for each neighbour
+(`routing/ways.py`). Everything else changes the subscription table and then *settles* it: each neighbour is told the
+difference between what it has been told and what it ought to be (see `routing/table.py`).
 """
 
 from typing import assert_never
 
 from regraft.broker.catalogue import FilterCatalogue, parse_filter
 from regraft.broker.config import BrokerConfig
-from regraft.broker.effects import Effect, Forward, PeerMisbehaved, Refuse
+from regraft.broker.effects import Effect, Forward, PeerMisbehaved, Refuse, Route
 from regraft.broker.exchanging import Exchanging
 from regraft.broker.inputs import (
     ClientDetached,
@@ -39,6 +40,7 @@ from regraft.broker.routing import (
     MessageForwarding,
     Settlement,
     SubscriptionForwarding,
+    Ways,
     confirmation,
 )
 from regraft.errors import FilterError
@@ -109,7 +111,7 @@ class Broker:
         self._membership = Membership(config.held_back_max, self._emit, self._publish)
         self.is_locked = False
         self._incarnations: dict[str, int] = {}
-        self._always: tuple[str, ...] = ()  # neighbours that get every event
+        self._ways: dict[str, Ways] = {}  # where events from a neighbour may go, from one change to the next
         self._held = 0  # the filters that we hold in the catalogue
         self._now_ns = 0  # of the input in hand
         self._effects: list[Effect] = []
@@ -117,16 +119,15 @@ class Broker:
     def handle(self, now_ns: int, event: Input) -> list[Effect]:
         """Take one input; the effects are to be carried out in order."""
         self._now_ns = now_ns
-        if type(event) is Received and type(event.message) is Event:
-            return self._route(event.message, event.neighbour)
         match event:
             case Received():
-                assert not isinstance(event.message, Event)
+                if isinstance(event.message, Event):
+                    return self._forward(event.message, event.neighbour)
                 if isinstance(event.message, Gray):
-                    return self._route(event.message.event, event.neighbour, event.message.exchange)
+                    return self._forward(event.message.event, event.neighbour, event.message.exchange)
                 self._control(event.neighbour, event.message)
             case ClientPublished() if self._membership.standing == "member":
-                return self._route(event.event, NOBODY)
+                return self._forward(event.event, NOBODY)
             case ClientPublished():
                 self._membership.published(event.event)
             case JoinOrdered():
@@ -153,6 +154,7 @@ class Broker:
                 self._client_detached(event)
             case _:
                 assert_never(event)
+        self._ways.clear()
         effects, self._effects = self._effects, []
         return effects
 
@@ -170,34 +172,28 @@ class Broker:
 
     # --- the data plane
 
-    def _route(self, event: Event, came_from: str, exchange: str = "") -> list[Effect]:
+    def route(self, came_from: str, event: Event) -> Route:
+        """Where an event goes that a neighbour sent: what `handle(now, Received(came_from, event))` says while the
+        broker `is_locked` for no exchange. A world that records its inputs records that."""
+        ways = self._ways.get(came_from)
+        if ways is None:
+            ways = self._ways[came_from] = Ways(self.table, self._forwarding.always(self.table), came_from)
+        matched = self._matched.get(event)
+        return ways.route(self._catalogue.match(event) if matched is None else matched)
+
+    def _forward(self, event: Event, came_from: str, exchange: str = "") -> list[Effect]:
         if self.is_locked:
             self._effects += self._exchanging.route(event, came_from, exchange)
             effects, self._effects = self._effects, []
             return effects
-        matched = self._matched.get(event)
-        if matched is None:
-            matched = self._catalogue.match(event)
-        if self._always:
-            neighbours = [
-                neighbour
-                for neighbour, filters in self.table.heard.items()
-                if (filters & matched or neighbour in self._always) and neighbour != came_from
-            ]
-        else:
-            neighbours = [
-                neighbour
-                for neighbour, filters in self.table.heard.items()
-                if filters & matched and neighbour != came_from
-            ]
-        clients = self.table.interested_clients(matched) if self.table.local & matched else ()
-        if neighbours or clients:
-            return [Forward(event, tuple(neighbours), clients)]
-        return []
+        route = self.route(came_from, event)
+        return [Forward(event, route.neighbours, route.clients)] if route.neighbours or route.clients else []
 
     def _publish(self, event: Event) -> None:
+        """An event that was held back, while something else is handled."""
+        self._ways.clear()
         before, self._effects = self._effects, []
-        self._effects = before + self._route(event, NOBODY)
+        self._effects = before + self._forward(event, NOBODY)
 
     # --- the control plane: neighbours
 
@@ -254,7 +250,6 @@ class Broker:
     def _locked(self, is_locked: bool) -> None:
         """Called by the exchange that this broker takes part in, at its beginning and at its end."""
         self.is_locked = is_locked
-        self._always = self._forwarding.always(self.table)
         confirmation = self._confirmation
         self._effects += confirmation.stand_still(self._now_ns) if is_locked else confirmation.go_on(self._now_ns)
 
@@ -273,7 +268,6 @@ class Broker:
             return
         for table in self._settlement.tables():
             table.open(neighbour)
-        self._always = self._forwarding.always(self.table)
         # Fig. 7 of sem02, sendSubsToNewLink: all that we want for anyone but the other end
         once, _ = self.table.once_and_twice()
         self._settlement.settle(once, self._change_name(neighbour, event.incarnation))
@@ -292,7 +286,6 @@ class Broker:
             if neighbour in table.heard:  # the tree to come may have lost it before
                 orphaned |= table.close(neighbour)
         is_leaf = not self.table.heard
-        self._always = self._forwarding.always(self.table)
         self._effects += self._reconfiguration.link_lost(change, orphaned, is_leaf)
         self._exchanging.protocol.link_lost(neighbour, is_of_tree=True)
         self._settlement.settle(orphaned, change)
@@ -302,7 +295,6 @@ class Broker:
 
     def _parent_assigned(self, event: ParentAssigned) -> None:
         self._forwarding.assign_parent(event.neighbour)
-        self._always = self._forwarding.always(self.table)
         self._settlement.settle(self.table.in_use(), "overlay")
         self._effects += self._confirmation.tree_changed(self._now_ns, None)
 

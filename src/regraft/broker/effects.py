@@ -1,7 +1,8 @@
 """What a broker asks of its world, in the imperative; the order of the list binds.
 
 `Forward` is the data plane's effect: one object for all the neighbours and clients that an event goes to, because an
-object for each of them costs more than the decision itself.
+object for each of them costs more than the decision itself. `Route` is what `Forward` says apart from the event; a
+broker makes each of its routes once and answers with the same one again and again (`Broker.route`).
 """
 
 from typing import Literal
@@ -12,6 +13,13 @@ from regraft.broker.messages import Control
 from regraft.model.events import Event
 
 ExchangeOutcome = Literal["done", "stale", "busy", "aborted"]
+
+
+class Route(msgspec.Struct, frozen=True, gc=False):
+    """Relay the event in hand to these neighbours and deliver it to these clients."""
+
+    neighbours: tuple[str, ...]
+    clients: tuple[str, ...]
 
 
 class Forward(msgspec.Struct, frozen=True, tag="forward", gc=False, omit_defaults=True):

@@ -13,10 +13,11 @@ Entry = tuple[int, int, Any, Any, int]  # time in ns, serial number, and three f
 
 
 class Agenda:
-    """The world reads `lane`, `heap` and `serial` itself in its innermost loop; here is what they mean."""
+    """The innermost loop (`traffic.py`) reads and writes these itself; here is what they mean."""
 
     def __init__(self) -> None:
         self.lane: deque[Entry] = deque()
+        self.lane_end_ns = 0  # the time of what was put on the lane last; nothing earlier may follow
         self.heap: list[Entry] = []
         self.serial = 0
 
@@ -24,6 +25,15 @@ class Agenda:
         """Something far off or out of order."""
         self.serial += 1
         heapq.heappush(self.heap, (time_ns, self.serial, what, argument, number))
+
+    def append(self, time_ns: int, what: Any, argument: Any, number: int) -> None:
+        """An arrival, which is in order as a rule."""
+        if time_ns < self.lane_end_ns:
+            self.put(time_ns, what, argument, number)
+            return
+        self.serial += 1
+        self.lane_end_ns = time_ns
+        self.lane.append((time_ns, self.serial, what, argument, number))
 
     def pop(self) -> Entry:
         if self.lane and (not self.heap or self.lane[0] < self.heap[0]):

@@ -12,17 +12,22 @@ Clock = dict[str, int]
 
 
 class Causality:
-    """Told of each publication and each first delivery, in the order in which they happen."""
+    """Told of each publication and each delivery, in the order in which they happen; of several deliveries the first
+    counts."""
 
     def __init__(self) -> None:
         self.late = 0
         self._clocks: dict[str, Clock] = {}
         self._pasts: dict[Event, Clock] = {}
+        self._got: dict[tuple[str, Event], None] = {}
 
     def published(self, event: Event) -> None:
         self._pasts[event] = dict(self._clocks.get(event.publisher, {}))
 
     def delivered(self, client: str, event: Event) -> None:
+        if (client, event) in self._got:
+            return
+        self._got[client, event] = None
         clock = self._clocks.setdefault(client, {})
         if clock.get(event.publisher, 0) >= event.sequence:
             self.late += 1

@@ -88,8 +88,8 @@ class Quiet:
 
     def violations(self, world: World) -> list[str]:
         found = []
-        if world.control_under_way:
-            found.append(f"{world.control_under_way} control messages under way at the end")
+        if world.traffic.control_under_way:
+            found.append(f"{world.traffic.control_under_way} control messages under way at the end")
         locked = [name for name, node in world.nodes.items() if node.alive and node.core.is_locked]
         if locked:
             found.append(f"locked for an exchange at the end: {', '.join(locked[:EXAMPLES_MAX])}")

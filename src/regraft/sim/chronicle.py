@@ -55,24 +55,23 @@ class Chronicle:
         client = event.publisher
         self._append((now_ns, row.KIND_PUBLISH, broker, None, client, event.name, None, None, None, None, None, text))
 
-    def deliveries(self, now_ns: int, broker: str, clients: tuple[str, ...], event: Event) -> None:
+    def deliveries(self, now_ns: int, broker: str, clients: tuple[str, ...], name: str) -> None:
         self.delivered += len(clients)
         if self._summed:
             self._delivered_here[broker] = self._delivered_here.get(broker, 0) + len(clients)
             return
-        name = event.name
         for client in clients:
             self._append((now_ns, row.KIND_DELIVER, broker, None, client, name, None, None, None, None, None, None))
 
-    def event_hop(self, now_ns: int, wire: Wire, event: Event, size: int, cause: str) -> None:
+    def event_hop(self, now_ns: int, wire: Wire, name: str, size: int, cause: str) -> None:
         """A row of a full trace; the wire counts for the others."""
-        what = (None, event.name, None, row.MESSAGE_EVENT, cause, None, size, None)
+        what = (None, name, None, row.MESSAGE_EVENT, cause, None, size, None)
         self._append((now_ns, row.KIND_HOP, wire.source.name, wire.target.name, *what))
 
-    def event_drop(self, now_ns: int, wire: Wire, event: Event, size: int) -> None:
+    def event_drop(self, now_ns: int, wire: Wire, name: str, size: int) -> None:
         self.dropped += 1
         if not self._summed:
-            what = (None, event.name, None, row.MESSAGE_EVENT, row.CAUSE_CLIENT, None, size, None)
+            what = (None, name, None, row.MESSAGE_EVENT, row.CAUSE_CLIENT, None, size, None)
             self._append((now_ns, row.KIND_DROP, wire.source.name, wire.target.name, *what))
 
     def control_hop(self, now_ns: int, wire: Wire, message: Control, size: int) -> None:

@@ -10,9 +10,7 @@ on a wire that has ended is dropped.
 from collections.abc import Callable, Mapping
 from functools import partial
 from random import Random
-from typing import Any, assert_never
-
-import msgspec
+from typing import assert_never
 
 from regraft.broker import Broker, BrokerConfig, FilterCatalogue, inputs
 from regraft.broker.catalogue import parse_filter
@@ -31,8 +29,8 @@ from regraft.broker.effects import (
     SetTimer,
     TellInForce,
 )
-from regraft.broker.inputs import Input, Received
-from regraft.broker.messages import Confirm, Control, Gray, Message, Order
+from regraft.broker.inputs import Input
+from regraft.broker.messages import Confirm, Order
 from regraft.errors import UsageError
 from regraft.model.events import Event, Value
 from regraft.sim.agenda import Agenda
@@ -40,12 +38,11 @@ from regraft.sim.chronicle import Chronicle
 from regraft.sim.exchanges import Exchanges
 from regraft.sim.leaves import Leaves
 from regraft.sim.ledger import Ledger
-from regraft.sim.network import FRAME_BYTES, HOP_FIELDS_BYTES, NANOSECONDS_PER_BYTE_AT_1_MBIT, Node, Wire
+from regraft.sim.network import NANOSECONDS_PER_BYTE_AT_1_MBIT, Node, Wire
 from regraft.sim.oracle import Oracle
+from regraft.sim.traffic import Parcel, Traffic
 from regraft.trace import TraceBuffer
 from regraft.trace import schema as row
-
-encode = msgspec.msgpack.encode
 
 Recorder = Callable[[str, int, Input | None, list[Effect]], None]  # broker, time, input, effects
 
@@ -68,25 +65,23 @@ class World:
     ) -> None:
         self.config = config
         self.catalogue = FilterCatalogue(config.covering)
-        self._matched = self.catalogue.matched
         self.nodes: dict[str, Node] = {}
         self.adjacency: dict[str, dict[str, int]] = {}  # the tree as it is, with latencies
         self.home: dict[str, str] = {}  # client -> broker
         self.subscriptions: dict[str, dict[str, bool]] = {}  # client -> filter as issued -> whether to be confirmed
         self.agenda = Agenda()
+        self.traffic = Traffic(self, dice, ns_per_byte)
         self.now_ns = 0
         self.ledger = Ledger(self.catalogue) if level != row.LEVEL_SUMMED else None
         self.second_round: list[Callable[[str, tuple[str, ...]], None]] = []  # origin, filters
         self.told_in_force: list[Callable[[str, str, str], None]] = []  # broker, client, filter
         self.misbehaved: list[str] = []
         self.refused: list[str] = []
-        self.control_under_way = 0
         self.chronicle = Chronicle(trace, level)
-        self._full = self.chronicle.full
+        self.is_full = self.chronicle.full
         self._dice = dice
-        self._ns_per_byte = ns_per_byte
         self._detect_ns = detect_ns
-        self._record = record
+        self.record = record
         self._incarnations: dict[tuple[str, str], int] = {}
         self._sequences: dict[str, int] = {}
         self.wires: list[Wire] = []  # those that are alive, and a few that have ended
@@ -102,8 +97,8 @@ class World:
         self.chronicle.topology(self.now_ns, row.KIND_BROKER_UP, name)
 
     def _new_core(self, name: str) -> Broker:
-        if self._record is not None:
-            self._record(name, self.now_ns, None, [])
+        if self.record is not None:
+            self.record(name, self.now_ns, None, [])
         return Broker(name, self.config, self.catalogue)
 
     def add_client(self, client: str, broker: str) -> None:
@@ -237,94 +232,26 @@ class World:
 
     def advance(self, until_ns: int) -> None:
         """Let happen all that is due up to and including that time."""
-        agenda = self.agenda
-        lane, heap = agenda.lane, agenda.heap
-        while True:
-            if lane and (not heap or lane[0] < heap[0]):
-                if lane[0][0] > until_ns:
-                    break
-                entry = lane.popleft()
-            elif heap and heap[0][0] <= until_ns:
-                entry = agenda.pop()
-            else:
-                break
-            self._happen(entry)
-        self.now_ns = until_ns
+        self.traffic.advance(until_ns)
 
     def step(self) -> bool:
         """Let the next thing happen; false if there is none."""
-        if not len(self.agenda):
-            return False
-        self._happen(self.agenda.pop())
-        return True
-
-    def _happen(self, entry: tuple[int, int, Any, Any, int]) -> None:
-        self.now_ns, _, what, message, size = entry
-        if type(message) is Event:
-            self._event_arrived(what, message, message, size)
-        elif type(message) is Gray:
-            self._event_arrived(what, message, message.event, size)
-        elif type(what) is Wire:
-            self._control_arrived(what, message, size)
-        else:
-            what()
-
-    def _event_arrived(self, wire: Wire, message: Event | Gray, event: Event, size: int) -> None:
-        if not wire.alive:
-            self.chronicle.event_drop(self.now_ns, wire, event, size)
-            return
-        node = wire.target
-        given = Received(wire.source.name, message)
-        effects = node.handle(self.now_ns, given)
-        if self.oracle.stale:
-            self.oracle.look_beyond_wires()
-        matched = self._matched.get(event)
-        if matched is None:
-            matched = self.catalogue.match(event)
-        if matched & (wire.beyond if message is event else wire.beyond_after):
-            cause = row.CAUSE_CLIENT
-            wire.events_wanted += 1
-            wire.bytes_wanted += size
-        else:
-            cause = row.CAUSE_RECONFIGURATION
-            wire.events_misrouted += 1
-            wire.bytes_misrouted += size
-        if self._full:
-            self.chronicle.event_hop(self.now_ns, wire, event, size, cause)
-        if self._record is not None:
-            self._record(node.name, self.now_ns, given, effects)
-        for effect in effects:
-            if type(effect) is Forward:
-                self._forward(node, effect, size)
-            else:
-                assert type(effect) is Released  # a queue was full
-                self.exchanges.carry_out(node, effect)
-
-    def _control_arrived(self, wire: Wire, message: Control, size: int) -> None:
-        self.control_under_way -= 1
-        if not wire.alive:
-            self.chronicle.control_drop(self.now_ns, wire, message, size)
-            return
-        self.chronicle.control_hop(self.now_ns, wire, message, size)
-        self.give(wire.target, Received(wire.source.name, message))
+        return self.traffic.step()
 
     # --- effects
 
     def give(self, node: Node, given: Input) -> None:
         effects = node.handle(self.now_ns, given)
-        if self._record is not None:
-            self._record(node.name, self.now_ns, given, effects)
+        if self.record is not None:
+            self.record(node.name, self.now_ns, given, effects)
         for effect in effects:
             match effect:
                 case Forward():
-                    size = FRAME_BYTES + HOP_FIELDS_BYTES + len(encode(effect.event))
-                    self._forward(node, effect, size)
+                    self._forward(node, effect)
                 case Send():
-                    self.control_under_way += 1
                     if type(effect.message) is Confirm:
                         self._asked_again(node, effect.message)
-                    wire = node.wires[effect.neighbour]
-                    self._transmit(wire, effect.message, FRAME_BYTES + len(encode(effect.message)))
+                    self.traffic.send(node.wires[effect.neighbour], effect.message)
                 case SetTimer():
                     due = partial(self._fire, node, effect.name)
                     self.agenda.put(self.now_ns + effect.after_ns, due)
@@ -345,36 +272,18 @@ class World:
                 case _:
                     assert_never(effect)
 
-    def _forward(self, node: Node, effect: Forward, size: int) -> None:
-        event = effect.event
-        for neighbour in effect.neighbours:
-            self._send_event(node.wires[neighbour], event, event, size)
-        for neighbour in effect.gray:
-            self._send_event(node.wires[neighbour], Gray(event, effect.exchange), event, size)
+    def _forward(self, node: Node, effect: Forward) -> None:
+        parcel = self.traffic.parcel(effect.event)
+        self.traffic.relay(node, effect.neighbours, parcel)
+        if effect.gray:
+            self.traffic.relay(node, effect.gray, self.traffic.parcel(effect.event, effect.exchange))
         if effect.clients:
-            self.chronicle.deliveries(self.now_ns, node.name, effect.clients, event)
-            if self.ledger is not None:
-                for client in effect.clients:
-                    self.ledger.delivered(client, event)
+            self.deliver(node, effect.clients, parcel)
 
-    def _send_event(self, wire: Wire, message: Event | Gray, event: Event, size: int) -> None:
-        if wire.loss and self._dice.random() < wire.loss:
-            self.chronicle.event_drop(self.now_ns, wire, event, size)
-        else:
-            self._transmit(wire, message, size)
-
-    def _transmit(self, wire: Wire, message: Message, size: int) -> None:
-        now_ns = self.now_ns
-        start_ns = wire.busy_until_ns if wire.busy_until_ns > now_ns else now_ns
-        wire.busy_until_ns = done_ns = start_ns + int(size * self._ns_per_byte)
-        arrival_ns = done_ns + wire.latency_ns
-        agenda = self.agenda
-        lane = agenda.lane
-        if not lane or lane[-1][0] <= arrival_ns:
-            agenda.serial += 1
-            lane.append((arrival_ns, agenda.serial, wire, message, size))
-        else:
-            agenda.put(arrival_ns, wire, message, size)
+    def deliver(self, node: Node, clients: tuple[str, ...], parcel: Parcel) -> None:
+        self.chronicle.deliveries(self.now_ns, node.name, clients, parcel.name)
+        if self.ledger is not None:
+            self.ledger.delivered(clients, parcel.event, parcel.number)
 
     def _fire(self, node: Node, name: str, *, serial: int) -> None:
         if node.timers.get(name) == serial:

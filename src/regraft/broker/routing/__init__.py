@@ -9,6 +9,7 @@ from regraft.broker.routing.forwarding import (
 )
 from regraft.broker.routing.settlement import Settlement
 from regraft.broker.routing.table import SubscriptionTable
+from regraft.broker.routing.ways import Ways
 
 __all__ = [
     "Confirmation",
@@ -18,4 +19,5 @@ __all__ = [
     "Settlement",
     "SubscriptionForwarding",
     "SubscriptionTable",
+    "Ways",
 ]
