@@ -37,6 +37,7 @@ from regraft.broker.routing import (
     Confirmation,
     ForwardingStrategy,
     HierarchicalForwarding,
+    KnownWays,
     MessageForwarding,
     Settlement,
     SubscriptionForwarding,
@@ -111,7 +112,7 @@ class Broker:
         self._membership = Membership(config.held_back_max, self._emit, self._publish)
         self.is_locked = False
         self._incarnations: dict[str, int] = {}
-        self._ways: dict[str, Ways] = {}  # where events from a neighbour may go, from one change to the next
+        self._ways = KnownWays()
         self._held = 0  # the filters that we hold in the catalogue
         self._now_ns = 0  # of the input in hand
         self._effects: list[Effect] = []

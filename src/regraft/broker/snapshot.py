@@ -19,12 +19,14 @@ import msgspec
 
 from regraft.broker.catalogue import FilterCatalogue, Matched
 from regraft.broker.core import Broker
+from regraft.broker.routing import KnownWays
 
 _IMMUTABLE = (int, str, bytes, float, type(None), msgspec.Struct)
-_ELSEWHERE = (FilterCatalogue, Matched, MethodType)  # the world's, or a way to a part that is an attribute as well
+# The world's, or worked out from the rest, or a way to a part that is an attribute as well.
+_ELSEWHERE = (FilterCatalogue, Matched, KnownWays, MethodType)
 
 # What a broker keeps for as long as it lives; everything else is gone when it is at rest.
-_LASTING = ("table", "_incarnations", "_held", "_always", "_parent", "_serial")
+_LASTING = ("table", "_incarnations", "_held", "_parent", "_serial")
 
 
 class FixedCatalogue(FilterCatalogue):

@@ -9,12 +9,13 @@ from regraft.broker.routing.forwarding import (
 )
 from regraft.broker.routing.settlement import Settlement
 from regraft.broker.routing.table import SubscriptionTable
-from regraft.broker.routing.ways import Ways
+from regraft.broker.routing.ways import KnownWays, Ways
 
 __all__ = [
     "Confirmation",
     "ForwardingStrategy",
     "HierarchicalForwarding",
+    "KnownWays",
     "MessageForwarding",
     "Settlement",
     "SubscriptionForwarding",

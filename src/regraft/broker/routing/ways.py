@@ -4,8 +4,11 @@ What an event satisfies is different for nearly every event, but where it goes i
 set of clients. So each such *route* is made once. A neighbour has a flag, and the sum of the flags of those that want
 the event, beside what our own clients want of it, is the name of its route.
 
-It is true of the table as it is, and is made anew when the table has changed.
+All this is worked out from the table as it is, and forgotten when the table may have changed; so it is no part of a
+broker's state (`broker/snapshot.py`).
 """
+
+from typing import Any, Self
 
 from regraft.broker.effects import Route
 from regraft.broker.routing.table import SubscriptionTable
@@ -44,3 +47,10 @@ class Ways:
             neighbours = tuple(name for place, name in enumerate(self._neighbours) if goes_to >> place & 1)
             route = self._routes[name] = Route(neighbours, self._table.interested_clients(wanted))
         return route
+
+
+class KnownWays(dict[str, Ways]):
+    """What has been worked out since the table last changed, by where an event came from."""
+
+    def __deepcopy__(self, _: dict[int, Any]) -> Self:
+        return type(self)()
