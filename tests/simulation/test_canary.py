@@ -4,13 +4,15 @@ import pytest
 
 from regraft.broker.core import Broker
 from regraft.broker.effects import Effect
+from regraft.broker.exchanging import Exchanging
+from regraft.broker.reconfiguration import Coordinated
 from regraft.broker.reconfiguration.deferred import Deferred
 from regraft.broker.routing.confirmation import Confirmation, Probe
 from regraft.broker.routing.settlement import Settlement
 from regraft.sim import Scenario, scenario_from, simulate
 from simulation.random_scenarios import random_scenario
 
-SEEDS = range(1, 25)
+SEEDS = range(1, 60)
 
 
 def violations_of(scenario: Scenario, seed: int) -> list[str]:
@@ -24,13 +26,18 @@ def violations_of(scenario: Scenario, seed: int) -> list[str]:
     return run.outcome.violations
 
 
-def violations() -> list[str]:
-    return [violation for seed in SEEDS for violation in violations_of(random_scenario(seed), seed)]
+def is_caught(protocol: str, *words: str) -> bool:
+    """Whether some run of these seeds says so."""
+    for seed in SEEDS:
+        found = violations_of(random_scenario(seed, protocol), seed)
+        if any(word in violation for violation in found for word in words):
+            return True
+    return False
 
 
 def test_a_withdrawal_that_is_never_sent_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Deferred, "expire", lambda self, timer: 0)
-    assert any("wrong entries" in violation or "no longer wants" in violation for violation in violations())
+    assert is_caught("deferred", "wrong entries", "no longer wants")
 
 
 def test_a_new_link_that_is_told_nothing_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -41,7 +48,7 @@ def test_a_new_link_that_is_told_nothing_is_caught(monkeypatch: pytest.MonkeyPat
             settle(self, changed, cause)
 
     monkeypatch.setattr(Settlement, "settle", say_nothing)
-    assert any("wrong entries" in violation or "owes" in violation for violation in violations())
+    assert is_caught("deferred", "wrong entries", "owes")
 
 
 def test_a_confirmation_after_one_round_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -71,3 +78,52 @@ def test_a_confirmation_after_one_round_is_caught(monkeypatch: pytest.MonkeyPatc
     for seed in range(1, 5):
         found += violations_of(scenario, seed)
     assert any("has no route to it" in violation for violation in found)
+
+
+# --- planned exchanges
+
+
+@pytest.mark.parametrize(
+    ("protocol", "words"), [("coordinated-fifo", "out of order"), ("coordinated-causal", "against causal order")]
+)
+def test_gray_events_that_do_not_wait_are_caught(protocol: str, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Coordinated, "held_back", lambda self, event, came_from: False)
+    assert is_caught(protocol, words)
+
+
+def test_a_causal_exchange_that_waits_for_one_separator_only_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    release = Coordinated._release
+
+    def release_early(self, part) -> None:
+        part.returned = part.other
+        release(self, part)
+
+    monkeypatch.setattr(Coordinated, "_release", release_early)
+    assert is_caught("coordinated-causal", "against causal order")
+
+
+def test_events_without_colours_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Coordinated, "is_gray", lambda self, came_from, exchange: self.part.gray)
+    assert is_caught("coordinated-none", "lost", "duplicated")
+
+
+def test_a_subscription_that_is_told_for_one_tree_only_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Exchanging, "join", lambda self, neighbour: self._settlement.after.open(neighbour))
+    assert is_caught("coordinated-none", "lost", "owes")
+
+
+def test_a_broker_that_tells_nobody_of_an_interrupted_exchange_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Exchanging, "tell_all", lambda self, neighbour, first: None)
+    scenario = scenario_from(
+        {
+            "protocol": "coordinated-none",
+            "duration_s": 4.0,
+            "tree": {"brokers": 12},
+            "link": {"latency_us": 20_000.0},
+            "publications": {"rate_hz": 1.0, "until_s": 2.5},
+            "changes": {"kind": "any", "from_s": 0.5, "until_s": 2.0, "every_s": 0.1},
+        },
+        "canary",
+    )
+    found = [violation for seed in range(1, 4) for violation in violations_of(scenario, seed)]
+    assert any("locked for an exchange at the end" in violation for violation in found), found

@@ -107,7 +107,7 @@ class Broker:
             now_ns=self._now,
             process=self._control,
             locked=self._locked,
-            is_member=self._is_member,
+            is_member=self.is_member,
         )
         self._membership = Membership(config.held_back_max, self._emit, self._publish)
         self.is_locked = False
@@ -127,7 +127,7 @@ class Broker:
                 if isinstance(event.message, Gray):
                     return self._forward(event.message.event, event.neighbour, event.message.exchange)
                 self._control(event.neighbour, event.message)
-            case ClientPublished() if self._membership.standing == "member":
+            case ClientPublished() if self.is_member():
                 return self._forward(event.event, NOBODY)
             case ClientPublished():
                 self._membership.published(event.event)
@@ -168,7 +168,8 @@ class Broker:
     def _withheld(self) -> int:
         return self._reconfiguration.withheld
 
-    def _is_member(self) -> bool:
+    def is_member(self) -> bool:
+        """Whether it is neither about to join the network nor to leave it."""
         return self._membership.standing == "member"
 
     # --- the data plane
@@ -199,11 +200,15 @@ class Broker:
     # --- the control plane: neighbours
 
     def _control(self, neighbour: str, message: Control) -> None:
-        if neighbour not in self.table.heard and not self._exchanging.is_of_no_tree(neighbour):
-            self._effects.append(PeerMisbehaved(neighbour, "a message without a link"))
-            return
         if self._exchanging.protocol.holds(neighbour, message):
             return
+        if neighbour not in self.table.heard:
+            if not self._exchanging.is_of_no_tree(neighbour):
+                self._effects.append(PeerMisbehaved(neighbour, "a message without a link"))
+                return
+            if isinstance(message, MembershipMessage) or (isinstance(message, Confirm) and not self.is_locked):
+                self._exchanging.protocol.out_of_turn(neighbour, "a question over a link that is of no tree")
+                return
         match message:
             case Subscribe():
                 self._subscribed(neighbour, message)
@@ -270,8 +275,7 @@ class Broker:
         for table in self._settlement.tables():
             table.open(neighbour)
         # Fig. 7 of sem02, sendSubsToNewLink: all that we want for anyone but the other end
-        once, _ = self.table.once_and_twice()
-        self._settlement.settle(once, self._change_name(neighbour, event.incarnation))
+        self._settlement.settle(self._settlement.wanted(), self._change_name(neighbour, event.incarnation))
         self._membership.link_up(neighbour)
         self._effects += self._confirmation.tree_changed(self._now_ns, None)
 

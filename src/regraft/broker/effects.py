@@ -61,8 +61,8 @@ class OpenLink(msgspec.Struct, frozen=True, tag="open_link", gc=False):
 
 
 class CloseLink(msgspec.Struct, frozen=True, tag="close_link", gc=False):
-    """End the link to this neighbour; both ends are told when it has ended. Where it names an exchange, that exchange
-    has replaced the link; else there is a reason to complain of."""
+    """End the link to this neighbour; nothing arrives over it any more, and both ends are told when it has ended. Where
+    it names an exchange, that exchange has replaced the link; else there is a reason to complain of."""
 
     neighbour: str
     reason: str

@@ -88,12 +88,14 @@ class Exchanging:
         settlement = self._settlement
         if neighbour not in settlement.table.heard:
             settlement.table.open(neighbour)
+        gone = 0
         for table in settlement.tables():
             if neighbour in table.heard:
-                gone, table.heard[neighbour] = table.heard[neighbour], 0
-                for effect in self._reconfiguration.link_lost(f"{neighbour} anew", gone, is_leaf=False):
-                    self.emit(effect)
-                settlement.settle(gone, "anew")
+                gone |= table.heard[neighbour]
+                table.heard[neighbour] = 0
+        for effect in self._reconfiguration.link_lost(f"{neighbour} anew", gone, is_leaf=False):
+            self.emit(effect)
+        settlement.settle(gone, "anew")
 
     def tell_all(self, neighbour: str, first: Signal) -> None:
         settlement = self._settlement

@@ -93,6 +93,7 @@ class Membership:
                 self._emit(CloseLink(neighbour, "it leaves the network"))
             case _:
                 self._emit(PeerMisbehaved(neighbour, f"{message.step} out of turn"))
+                self._emit(CloseLink(neighbour, f"{message.step} out of turn"))
 
     def _go_on(self) -> None:
         for asker in list(self._askers):

@@ -12,7 +12,9 @@ import msgspec
 from regraft.model.events import Event
 
 Order = Literal["none", "fifo", "causal"]
-SignalStep = Literal["busy", "stale", "locked", "clean", "laid", "separator", "returned", "drained", "unlock", "abort"]
+SignalStep = Literal[
+    "busy", "stale", "locked", "clean", "laid", "separator", "returned", "drained", "unlock", "abort", "anew"
+]
 
 
 class Subscribe(msgspec.Struct, frozen=True, tag="subscribe", gc=False, omit_defaults=True):

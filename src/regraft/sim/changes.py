@@ -1,10 +1,11 @@
-"""Random reconfigurations: which link breaks, which one replaces it.
+"""Random reconfigurations: which link breaks, which one replaces it; which leaf comes, which one goes.
 
 Between a break and its replacement the tree is a forest; contracted to its parts, with the breaks that wait for a
 replacement as links, it is still a tree. So a replacement that joins the two parts on either side of its own break
 never closes a loop, however many wait.
 """
 
+from collections.abc import Callable
 from functools import partial
 from random import Random
 
@@ -14,15 +15,26 @@ from regraft.sim.world import World
 
 
 class RandomChanges:
-    """Draws from the tree as it is and from the dice, never from what a protocol does."""
+    """Draws from the tree as it is and from the dice, never from what a protocol does. `arrived` is told of each new
+    broker, so that it gets a client."""
 
-    def __init__(self, world: World, scenario: Scenario, changes: Changes, dice: Random, latency_ns: int) -> None:
+    def __init__(
+        self,
+        world: World,
+        scenario: Scenario,
+        changes: Changes,
+        dice: Random,
+        latency_ns: int,
+        arrived: Callable[[str], None],
+    ) -> None:
         self._world = world
         self._changes = changes
         self._dice = dice
         self._latency_ns = latency_ns
         self._loss = scenario.link.loss
         self._degree_max = scenario.tree.degree_max
+        self._arrived = arrived
+        self._new = 0
         self._orphans: dict[str, list[str]] = {}  # of a broker that is down: the neighbours that it leaves behind
         self.count = 0
 
@@ -31,7 +43,14 @@ class RandomChanges:
         begin_ns, every_ns = nanoseconds(changes.from_s), nanoseconds(changes.every_s)
         until_ns = nanoseconds(changes.until_s)
         count = min(changes.count_max, (until_ns - begin_ns + every_ns - 1) // every_ns)
-        kinds = {"break": self._break, "crash": self._crash, "exchange": self._exchange, "any": self._any}
+        kinds = {
+            "break": self._break,
+            "crash": self._crash,
+            "exchange": self._exchange,
+            "leaf": self._leaf,
+            "planned": self._planned,
+            "any": self._any,
+        }
         happen = kinds[changes.kind]
         self._world.exchanges.cut.append(self._mend_later)
         for number in range(count):
@@ -68,17 +87,43 @@ class RandomChanges:
         orphan, other = (a, b) if in_order else (b, a)
         added = self._ends(orphan, other)
         world.adjacency[a][b] = world.adjacency[b][a] = latency_ns
-        if {*added} != {a, b}:
+        leaving = world.leaves.leaving
+        if {*added} != {a, b} and not any(broker in leaving for broker in (a, b, *added)):
             self.count += 1
             world.exchanges.begin((orphan, other), added, self._latency_ns, self._loss)
+
+    def _planned(self) -> None:
+        if self._dice.random() < 0.5:
+            self._exchange()
+        else:
+            self._leaf()
+
+    def _leaf(self) -> None:
+        """One joins, or one leaves that has joined for good and is of no exchange."""
+        world = self._world
+        if self._dice.random() < 0.5:
+            up = [name for name, node in world.nodes.items() if node.alive and name not in world.leaves.leaving]
+            free = [name for name in up if len(world.adjacency[name]) < self._degree_max]
+            self._new += 1
+            self.count += 1
+            name = f"n{self._new}"
+            world.leaves.add(name, self._dice.choice(free), self._latency_ns, self._loss)
+            self._arrived(name)
+            return
+        leaves = [name for name in world.nodes if len(world.adjacency[name]) == 1 and world.leaves.may_go(name)]
+        if len(leaves) > 2:
+            self.count += 1
+            world.leaves.remove(self._dice.choice(leaves), clients_too=True)
 
     def _any(self) -> None:
         world = self._world
         up = [name for name, node in world.nodes.items() if node.alive]
         links = self._links()
-        match self._dice.choice(("break", "crash", "exchange")):
+        match self._dice.choice(("break", "crash", "exchange", "leaf")):
             case "exchange":
                 self._exchange()
+            case "leaf" if up:
+                self._leaf()
             case "break" if links:
                 self.count += 1
                 world.link_down(*self._dice.choice(links))
@@ -98,7 +143,8 @@ class RandomChanges:
 
     def _join_parts(self) -> None:
         world = self._world
-        up = [name for name, node in world.nodes.items() if node.alive]
+        leaving = world.leaves.leaving
+        up = [name for name, node in world.nodes.items() if node.alive and name not in leaving]
         together = world.oracle.component(up[0])
         for name in up:
             if name not in together:
@@ -129,7 +175,8 @@ class RandomChanges:
     def _draw(self, broker: str) -> str:
         """A broker of free degree in the part that this one belongs to. There is one: a tree has leaves."""
         adjacency = self._world.adjacency
-        part = sorted(self._world.oracle.component(broker))
+        leaving = self._world.leaves.leaving
+        part = sorted(name for name in self._world.oracle.component(broker) if name not in leaving)
         return self._dice.choice([member for member in part if len(adjacency[member]) < self._degree_max])
 
     def _crash(self) -> None:

@@ -130,22 +130,36 @@ class Exchanges:
         world = self._world
         exchange = self.under_way.get(effect.exchange)
         if exchange is not None:
-            self.opened.pop(_pair(*exchange.added), None)
             self._switch(exchange)
         elif _pair(node.name, effect.neighbour) in self.opened:
             self.forget_opened(node.name, effect.neighbour)
         elif effect.neighbour in world.adjacency[node.name]:
             if world.leaves.closed(node.name, effect.neighbour):
                 return
-            world.link_down(node.name, effect.neighbour)
-            for listener in self.cut:
-                listener()
+            self._cut(node.name, effect.neighbour)
+
+    def _cut(self, a: str, b: str) -> None:
+        self._world.link_down(a, b)
+        for listener in self.cut:
+            listener()
 
     def _switch(self, exchange: Exchange) -> None:
-        """It is done: the new link, which works already, is of the tree, and the old one ends."""
+        """It is done: the new link, which works already, is of the tree, and the old one ends.
+
+        Not so where something has broken on the cycle and R2 could not know it yet: the new link may be gone, or what
+        has repaired the tree has joined its ends. Then both links end, and the tree is repaired once more.
+        """
         world = self._world
         (r1, r2), (a1, a2) = exchange.removed, exchange.added
-        del world.adjacency[r1][r2], world.adjacency[r2][r1]
+        latency_ns = world.adjacency[r1].pop(r2)
+        del world.adjacency[r2][r1]
+        is_there = self.opened.get(_pair(a1, a2)) == exchange.name
+        if not is_there or a2 in component(world.adjacency, a1):
+            world.adjacency[r1][r2] = world.adjacency[r2][r1] = latency_ns
+            self.forget_opened(a1, a2)
+            self._cut(r1, r2)
+            return
+        del self.opened[_pair(a1, a2)]
         world.adjacency[a1][a2] = world.adjacency[a2][a1] = exchange.latency_ns
         world.oracle.stale = True
         world.chronicle.topology(world.now_ns, row.KIND_LINK_UP, a1, a2)

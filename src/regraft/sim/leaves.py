@@ -53,6 +53,13 @@ class Leaves:
         self.leaving[name] = None
         world.give(node, LeaveOrdered())
 
+    def may_go(self, name: str) -> bool:
+        """Whether it is up, has joined, knows that it is a leaf, and is neither about to leave nor of an exchange."""
+        node = self._world.nodes[name]
+        is_free = not any(name in exchange.cycle for exchange in self._world.exchanges.under_way.values())
+        knows = node.core.is_member() and len(node.wires) == 1
+        return node.alive and knows and name not in self.leaving and is_free
+
     def detach(self, client: str) -> None:
         """The client is gone for good, with all its subscriptions."""
         world = self._world

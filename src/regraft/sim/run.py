@@ -113,7 +113,8 @@ class Run:
             world.add_broker(broker)
         for a, b, latency_ns in tree.links:
             world.link_up(a, b, latency_ns, scenario.link.loss)
-        Clients(world, scenario, dice).begin()
+        clients = Clients(world, scenario, dice)
+        clients.begin()
         new = [split_link(step.add_leaf, "step")[0] for step in scenario.step if step.add_leaf]
         latency_ns = round(scenario.link.latency_us * MICROSECOND_NS)
         for number, step in enumerate(scenario.step, start=1):
@@ -122,7 +123,7 @@ class Run:
             world.agenda.put(nanoseconds(step.at_s), partial(_take, step, place, world, latency_ns, scenario.link.loss))
         changes = None
         if scenario.changes is not None:
-            changes = RandomChanges(world, scenario, scenario.changes, dice["changes"], latency_ns)
+            changes = RandomChanges(world, scenario, scenario.changes, dice["changes"], latency_ns, clients.arrived)
             changes.begin()
         return world, changes
 

@@ -90,11 +90,12 @@ class Changes(_Table, frozen=True):
     a broker of free degree on each side; `reattach`, the smaller part's end keeps its place and hangs on a broker of
     free degree of the other part; `move`, the drawn broker (of a drawn link, either end) does. A crashed broker's
     neighbours are joined to one of them, and the broker comes back as a leaf. An `exchange` is planned: a link is
-    drawn and its replacement chosen in the same way, and both are known before anything happens. With `any`, each is
-    one of the three; who crashed comes back, and what has come apart is joined by any two brokers of free degree.
+    drawn and its replacement chosen in the same way, and both are known before anything happens. A `leaf` joins with a
+    client of its own, or one leaves for good. With `planned`, each is an exchange or a leaf; with `any`, each is one
+    of the four: who crashed comes back, and what has come apart is joined by any two brokers of free degree.
     """
 
-    kind: Literal["break", "crash", "exchange", "any"] = "break"
+    kind: Literal["break", "crash", "exchange", "leaf", "planned", "any"] = "break"
     from_s: float = 3.0
     until_s: float = 7.0
     every_s: float = 0.3

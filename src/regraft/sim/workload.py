@@ -93,6 +93,16 @@ class Clients:
         for broker in self._brokers:
             world.add_client(client_of(broker), broker)
 
+    def arrived(self, broker: str) -> None:
+        """A new broker has a client, too, which subscribes at once and publishes like all others."""
+        subscriptions = self._scenario.subscriptions
+        client = client_of(broker)
+        self._world.add_client(client, broker)
+        self._brokers.append(broker)
+        if subscriptions.kind != "none":
+            for filter in self._vocabulary.filters(subscriptions.filters, self._dice["churn"]):
+                self._subscribe(client, filter)
+
     def begin(self) -> None:
         if self._scenario.subscriptions.kind != "none":
             self._begin_subscriptions()

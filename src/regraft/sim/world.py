@@ -130,19 +130,20 @@ class World:
 
     def connect(self, one: Node, other: Node, latency_ns: int, loss: float, exchange: str = "") -> None:
         """Wires between two brokers; they belong to the tree at once if no exchange is named."""
-        pair = (one.name, other.name) if one.name < other.name else (other.name, one.name)
+        pair = (min(one.name, other.name), max(one.name, other.name))
         self._incarnations[pair] = incarnation = self._incarnations.get(pair, 0) + 1
         for node, neighbour in ((one, other), (other, one)):
             if neighbour.name in node.wires:
                 self._tell_link_down(node, neighbour.name, node.wires[neighbour.name])
-        for node, neighbour in ((one, other), (other, one)):
-            wire = Wire(node, neighbour, latency_ns, loss)
-            node.wires[neighbour.name] = wire
+        there = Wire(one, other, latency_ns, loss)
+        for wire in (there, Wire(other, one, latency_ns, loss)):
+            if not there.alive:
+                return  # it came too late for that end, which has closed it at once
+            wire.source.wires[wire.target.name] = wire
             self.wires.append(wire)
             self.chronicle.watch(wire)
-        self.oracle.stale = True
-        for node, neighbour in ((one, other), (other, one)):
-            self.give(node, inputs.LinkUp(neighbour.name, incarnation, exchange))
+            self.oracle.stale = True
+            self.give(wire.source, inputs.LinkUp(wire.target.name, incarnation, exchange))
 
     def link_down(self, a: str, b: str) -> None:
         one, other = self.node(a), self.node(b)

@@ -22,22 +22,21 @@ On the cycle R1 … A1, A2 … R2 (`cycle.py`) the link R1-R2 goes and A1-A2 com
 4. R1, across which both separators have gone, tells R2 (`drained`), and `unlock` runs inward on both sides: the tree
    to come is the tree. R2 closes the old link.
 
-Where we depart from the paper: it has one table for both trees, lays the new routes first, out of band from R to A,
-and withdraws the old ones afterwards; (un)subscriptions carry colours and are copied from R2 to A2. With a table for
-each tree, (un)subscriptions need no colours, as each tree settles like any other; the withdrawals come first, where no
-event travels yet; and A1 learns from A2 over the new link what R1 would send it, at the same cost and without a
-connection of its own. A separator is not discarded at the new link, it ends there.
+Where we depart from the paper (docs/protocols/coordinated.md): a table for each tree instead of one for both. So
+(un)subscriptions need no colours, as each tree settles like any other; the withdrawals come first, where no event
+travels yet; and A1 learns from A2 over the new link what R1 would send it.
 
 A participant that loses a link of the cycle *aborts*: it forgets the tree to come, and tells its neighbours on the
-cycle everything anew, after `abort`, which says: forget what I asked for. They do the same.
+cycle everything anew, after `abort`, which says: forget what I asked for. They do the same, and answer `anew`.
+
+What comes out of turn, a step that cannot be the next, is reported, and the link that it came over is closed.
 """
 
 import zlib
-from typing import Literal, Protocol
+from typing import Literal
 
 from regraft.broker.effects import (
     CloseLink,
-    Effect,
     ExchangeEnded,
     ExchangeOutcome,
     OpenLink,
@@ -47,30 +46,13 @@ from regraft.broker.effects import (
     SetTimer,
 )
 from regraft.broker.inputs import ExchangeOrdered
-from regraft.broker.messages import Control, Lock, Signal, SignalStep, Subscribe, Unsubscribe
+from regraft.broker.messages import Control, Lock, Membership, Signal, SignalStep, Subscribe, Unsubscribe
 from regraft.broker.reconfiguration.cycle import Part, Place, is_cycle
+from regraft.broker.reconfiguration.host import Host
 from regraft.broker.reconfiguration.queue import Queue, Waiting
 from regraft.model.events import Event
 
 TIMER_PREFIX = "exchange:"
-
-
-class Host(Protocol):
-    """What the protocol asks of its broker."""
-
-    def emit(self, effect: Effect) -> None: ...
-    def now_ns(self) -> int: ...
-    def is_member(self) -> bool: ...
-    def has_link(self, neighbour: str) -> bool: ...
-    def fork(self, exchange: str, shared: tuple[str, ...]) -> None: ...
-    def leave(self, neighbour: str) -> None: ...
-    def join(self, neighbour: str) -> None: ...
-    def adopt(self) -> None: ...
-    def drop(self) -> None: ...
-    def begin_anew(self, neighbour: str) -> None: ...
-    def tell_all(self, neighbour: str, first: Signal) -> None: ...
-    def process(self, neighbour: str, message: Control) -> None: ...
-    def route_gray(self, event: Event, came_from: str) -> None: ...
 
 
 class Coordinated:
@@ -87,6 +69,7 @@ class Coordinated:
         self._attempts: dict[str, int] = {}
         self.opened: dict[str, str] = {}  # neighbour -> exchange: links that are there but of no tree yet
         self.retired: dict[str, str] = {}  # neighbour -> exchange: links that are still there but of no tree any more
+        self._asked: dict[tuple[str, str], None] = {}  # (neighbour, exchange): links that we wait for
         self._anew: dict[tuple[str, str], None] = {}  # (exchange, neighbour): we said `abort` and wait for theirs
 
     # --- lock
@@ -144,6 +127,7 @@ class Coordinated:
             self._host.leave(part.following)
             self._swept(part)
         elif position == lock.near - 1:
+            self._asked[part.following, lock.exchange] = None
             self._host.emit(OpenLink(part.following, lock.exchange))
         else:
             self._host.emit(Send(part.following, lock))
@@ -157,8 +141,10 @@ class Coordinated:
     def lock(self, neighbour: str, lock: Lock) -> None:
         cycle = lock.cycle
         position = cycle.index(self._name) if self._name in cycle else 0
-        if not is_cycle(cycle, lock.near) or position == 0 or cycle[position - 1] != neighbour:
-            self._out_of_turn(neighbour, "a lock for an exchange that is none")
+        is_none = not is_cycle(cycle, lock.near) or position == 0 or cycle[position - 1] != neighbour
+        # A2 is asked over the new link, everybody else over one of the tree.
+        if is_none or (position == lock.near) != (self.opened.get(neighbour) == lock.exchange):
+            self.out_of_turn(neighbour, "a lock for an exchange that is none")
         elif self.part is not None or not self._host.is_member():
             self._host.emit(Send(neighbour, Signal(lock.exchange, "busy")))
         elif not self._fits(lock, position):
@@ -167,13 +153,19 @@ class Coordinated:
             self._take_part(lock, position)
 
     def link_up(self, neighbour: str, exchange: str) -> None:
-        """The link that was opened for an exchange; for whom it comes too late, it is of no use."""
+        """The link that was opened for an exchange; for who asked and has given up since, it comes too late."""
         self.opened[neighbour] = exchange
+        if (neighbour, exchange) not in self._asked:
+            return
+        del self._asked[neighbour, exchange]
         part = self.part
-        if part is not None and part.exchange == exchange and part.following == neighbour:
+        if part is not None and part.exchange == exchange:
             self._host.emit(Send(neighbour, part.lock))
+        else:
+            self._close_new(neighbour, exchange)
 
     def link_refused(self, neighbour: str, exchange: str) -> None:
+        self._asked.pop((neighbour, exchange), None)
         part = self.part
         if part is not None and part.exchange == exchange and part.following == neighbour:
             self._not_locked(part, "busy")
@@ -183,7 +175,7 @@ class Coordinated:
         self.part = None
         self._host.drop()
         if part.position == part.lock.near - 1:
-            self._close_new(part)
+            self._close_new(part.inward, part.exchange)
         if not part.is_first:
             self._host.emit(Send(part.previous, Signal(part.exchange, "stale" if step == "stale" else "busy")))
         elif step == "stale":
@@ -191,32 +183,35 @@ class Coordinated:
         else:
             self._try_later(part.exchange)
 
-    def _close_new(self, part: Part) -> None:
-        if self.opened.pop(part.inward, None) is not None:
-            self._host.emit(CloseLink(part.inward, f"exchange {part.exchange} did not come about"))
+    def _close_new(self, neighbour: str, exchange: str) -> None:
+        if self.opened.get(neighbour) == exchange:
+            del self.opened[neighbour]
+            self._host.emit(CloseLink(neighbour, f"exchange {exchange} did not come about"))
 
     # --- signals
 
     def signal(self, neighbour: str, signal: Signal) -> None:
-        if signal.step == "abort":
-            self._told_to_begin_anew(neighbour, signal.exchange)
+        if signal.step in ("abort", "anew"):
+            self._told_to_begin_anew(neighbour, signal)
             return
         part = self.part
         if part is None or part.exchange != signal.exchange:
             return  # of an exchange that is over for us
         match signal.step:
-            case ("busy" | "stale") as step if neighbour == part.following and not part.gray:
+            case "busy" | "stale" if neighbour == part.following and part.clean:
+                self._abort(part, None)  # somebody said that all are locked, and they are not
+            case ("busy" | "stale") as step if neighbour == part.following:
                 self._not_locked(part, step)
             case "locked" if part.is_first and neighbour == part.outward and not part.clean:
                 self._host.leave(neighbour)
                 self._swept(part)
             case "clean" if not part.is_old_end and neighbour == part.outward and not part.clean:
                 self._swept(part)
-            case "laid" if part.is_new_end and neighbour == part.inward and not part.gray:
-                if part.clean:
-                    self._turn_gray(part)
-                else:
-                    part.controls.put(self._host.now_ns(), signal)
+            case "laid" if part.is_new_end and neighbour == part.inward and not part.gray and part.clean:
+                self._turn_gray(part)
+            case "laid" if part.is_new_end and neighbour == part.inward and not part.laid:
+                part.laid = True
+                part.controls.put(self._host.now_ns(), signal)
             case "separator" if not part.is_new_end and neighbour == part.inward and not part.gray:
                 self._turn_gray(part)
             case "separator" if neighbour == part.outward and not part.other:
@@ -229,7 +224,7 @@ class Coordinated:
             case "unlock" if not part.is_old_end and neighbour == part.outward and part.gray and part.other:
                 self._finish(part)
             case _:
-                self._out_of_turn(neighbour, f"{signal.step} out of turn")
+                self.out_of_turn(neighbour, f"{signal.step} out of turn")
 
     def _say(self, neighbour: str, step: SignalStep) -> None:
         assert self.part is not None
@@ -237,21 +232,25 @@ class Coordinated:
 
     def _swept(self, part: Part) -> None:
         """What led only to the old link is withdrawn, up to us."""
+        part.clean = True
         if not part.is_new_end:
             self._say(part.inward, "clean")
             return
-        part.clean = True
+        if self.opened.get(part.inward) != part.exchange:
+            self._abort(part, None)  # somebody said that all are locked, and they are not
+            return
         self._host.join(part.inward)
         self._say(part.inward, "laid")
         for message in self._released(part, "control", part.controls):
             self._host.process(part.inward, message)
 
     def holds(self, neighbour: str, message: Control) -> bool:
-        """Q_sub: whether this is kept until our side is clean."""
+        """Q_sub: whether this is kept until our side is clean; or until the exchange is over for us, too."""
         part = self.part
-        if part is None or not part.is_new_end or part.clean or neighbour != part.inward:
+        if part is None or not part.is_new_end or neighbour != part.inward or neighbour not in self.opened:
             return False
-        if not isinstance(message, Subscribe | Unsubscribe):
+        early = isinstance(message, Subscribe | Unsubscribe) and not part.clean
+        if not early and not isinstance(message, Membership):
             return False
         if len(part.controls) >= self._held_max:
             self._abort(part, None)
@@ -298,6 +297,8 @@ class Coordinated:
             self.retired[part.outward] = part.exchange
         self.part = None
         self._host.adopt()
+        for message in self._released(part, "control", part.controls):
+            self._host.process(part.inward, message)
 
     # --- events
 
@@ -360,27 +361,32 @@ class Coordinated:
         self.part = None
         self._host.drop()
         if part.is_new_end:
-            self._close_new(part)
+            self._close_new(part.inward, part.exchange)
         for neighbour in (part.previous, part.following):
             if neighbour != lost and self._host.has_link(neighbour):
                 self._anew[part.exchange, neighbour] = None
                 self._host.tell_all(neighbour, Signal(part.exchange, "abort"))
         self._ended(part.exchange, "aborted")
 
-    def _told_to_begin_anew(self, neighbour: str, exchange: str) -> None:
+    def _told_to_begin_anew(self, neighbour: str, signal: Signal) -> None:
+        """`abort` asks for the same in return, which `anew` is."""
+        exchange = signal.exchange
         if neighbour in self.opened:
             return  # of no tree; whoever opened it closes it
         if self.retired.get(neighbour) == exchange:
             del self.retired[neighbour]
             self._ended(exchange, "aborted")
+        elif not self._host.has_link(neighbour):
+            self.out_of_turn(neighbour, f"{signal.step} over a link that is of no tree any more")
+            return
         self._host.begin_anew(neighbour)
         if self.part is not None and self.part.exchange == exchange:
             self._abort(self.part, None)
         if (exchange, neighbour) in self._anew:
             del self._anew[exchange, neighbour]
-        else:
-            self._host.tell_all(neighbour, Signal(exchange, "abort"))
+        elif signal.step == "abort":
+            self._host.tell_all(neighbour, Signal(exchange, "anew"))
 
-    def _out_of_turn(self, neighbour: str, reason: str) -> None:
+    def out_of_turn(self, neighbour: str, reason: str) -> None:
         self._host.emit(PeerMisbehaved(neighbour, reason))
         self._host.emit(CloseLink(neighbour, reason))

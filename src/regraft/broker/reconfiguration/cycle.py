@@ -1,4 +1,4 @@
-"""A broker's place on the cycle of an exchange, and its part in it.
+"""A broker's place on the cycle of an exchange, and how far it has come with its part in it.
 
 A link that goes, R1-R2, and one that comes, A1-A2, form a cycle with the paths between their ends: R1 … A1, A2 … R2. It
 is written from R1 on; `near` says how many of it are on R1's side. Of each side, *inward* is towards the new link and
@@ -57,7 +57,8 @@ class Part(Place):
     """This broker's part in the exchange that it is locked for."""
 
     lock: Lock
-    clean: bool = False  # a new end: our side's stale routes are withdrawn, the new link is open in the tree to come
+    clean: bool = False  # our side's stale routes are withdrawn up to us; at a new end, the new link is in the new tree
+    laid: bool = False  # a new end: the other has told us all, before we were clean
     gray: bool = False
     crossed: bool = False  # an old end: our side's separator has gone over the old link
     other: bool = False  # the other side's separator has come

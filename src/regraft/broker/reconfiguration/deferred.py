@@ -34,7 +34,8 @@ class Deferred:
     def link_lost(self, change: str, filters: int, is_leaf: bool) -> list[Effect]:
         if is_leaf or not filters:
             return []
-        self._waiting[TIMER_PREFIX + change] = filters
+        # A neighbour that begins anew twice (`coordinated`) loses twice under one name; all wait for the later time.
+        self._waiting[TIMER_PREFIX + change] = self._waiting.get(TIMER_PREFIX + change, 0) | filters
         return [SetTimer(TIMER_PREFIX + change, self._withdraw_after_ns)]
 
     def expire(self, timer: str) -> int:

@@ -77,6 +77,14 @@ class Settlement:
         used = self.table.in_use()
         return used if self.after is None else used | self.after.in_use()
 
+    def wanted(self) -> int:
+        """All that anybody asked us for, in either tree."""
+        union = 0
+        for table in self.tables():
+            once, _ = table.once_and_twice()
+            union |= once
+        return union
+
     # --- telling
 
     def settle(self, changed: int, reconfiguration: str) -> None:
