@@ -5,7 +5,7 @@ from typing import Literal
 import msgspec
 
 Forwarding = Literal["subscription", "hierarchical", "message"]
-Reconfiguration = Literal["strawman", "deferred"]
+Reconfiguration = Literal["strawman", "deferred", "path"]
 
 MILLISECOND_NS = 1_000_000
 
@@ -18,6 +18,8 @@ class BrokerConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     batch: bool = False
     reconfiguration: Reconfiguration = "deferred"
     withdraw_after_ns: int = 150 * MILLISECOND_NS  # deferred: how long an unsubscription waits after a break
+    announced_within_ns: int = 300 * MILLISECOND_NS  # path: how long those wait who have been told of a replacement
+    reroutes_max: int = 10_000  # path: RECMSGs whose answer a broker waits for; beyond, it does not pass any on
     confirm_again_after_ns: int = 50 * MILLISECOND_NS  # a spoiled confirmation is asked for again
     filters_per_neighbour_max: int = 2_000_000  # beyond: the neighbour misbehaves, the filter is ignored
     lock_again_after_ns: int = 20 * MILLISECOND_NS  # coordinated: the first wait after a lock that collided; it doubles

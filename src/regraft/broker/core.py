@@ -26,52 +26,40 @@ from regraft.broker.inputs import (
     LinkRefused,
     LinkUp,
     ParentAssigned,
+    PathFound,
     Received,
     TimerFired,
 )
 from regraft.broker.membership import Membership
-from regraft.broker.messages import Confirm, Confirmed, Control, Gray, Lock, Signal, Subscribe, Unsubscribe
+from regraft.broker.messages import (
+    Confirm,
+    Confirmed,
+    Control,
+    Gray,
+    Lock,
+    Reroute,
+    Rerouted,
+    Signal,
+    Subscribe,
+    Unsubscribe,
+    change_name,
+)
 from regraft.broker.messages import Membership as MembershipMessage
-from regraft.broker.reconfiguration import Deferred, ReconfigurationProtocol, Strawman, coordinated
+from regraft.broker.reconfiguration import coordinated
+from regraft.broker.replacing import Replacing
 from regraft.broker.routing import (
     Confirmation,
-    ForwardingStrategy,
-    HierarchicalForwarding,
     KnownWays,
-    MessageForwarding,
     Settlement,
-    SubscriptionForwarding,
     Ways,
     confirmation,
+    forwarding_strategy,
 )
 from regraft.errors import FilterError
 from regraft.matching import slots
 from regraft.model.events import Event
 
 NOBODY = ""
-
-
-def _forwarding(config: BrokerConfig, catalogue: FilterCatalogue) -> ForwardingStrategy:
-    covering = catalogue if config.covering else None
-    match config.forwarding:
-        case "subscription":
-            return SubscriptionForwarding(covering)
-        case "hierarchical":
-            return HierarchicalForwarding(covering)
-        case "message":
-            return MessageForwarding()
-        case _:
-            assert_never(config.forwarding)
-
-
-def _reconfiguration(config: BrokerConfig) -> ReconfigurationProtocol:
-    match config.reconfiguration:
-        case "strawman":
-            return Strawman()
-        case "deferred":
-            return Deferred(config.withdraw_after_ns)
-        case _:
-            assert_never(config.reconfiguration)
 
 
 class Broker:
@@ -82,8 +70,7 @@ class Broker:
         self.config = config
         self._catalogue = catalogue
         self._matched = catalogue.matched
-        self._forwarding = _forwarding(config, catalogue)
-        self._reconfiguration = _reconfiguration(config)
+        self._forwarding = forwarding_strategy(config.forwarding, catalogue, covering=config.covering)
         self._settlement = Settlement(
             catalogue,
             self._forwarding,
@@ -96,12 +83,13 @@ class Broker:
         self._confirmation = Confirmation(
             name, config.confirm_again_after_ns, config.probes_max, self._carriers, self._is_laid
         )
+        self._replacing = Replacing(name, config, catalogue, self._settlement, hold=self._hold, emit=self._emit)
         self._exchanging = Exchanging(
             name,
             config,
             self._settlement,
             self._forwarding,
-            self._reconfiguration,
+            self._replacing,
             match=catalogue.match,
             emit=self._emit,
             now_ns=self._now,
@@ -143,6 +131,10 @@ class Broker:
                 self._link_up(event)
             case LinkDown():
                 self._link_down(event)
+            case PathFound():
+                change = change_name(self.name, event.neighbour, event.incarnation, comes=False)
+                self._replacing.path_found(change, event)
+                self._release_unused()
             case ParentAssigned():
                 self._parent_assigned(event)
             case TimerFired():
@@ -166,7 +158,7 @@ class Broker:
         return self._now_ns
 
     def _withheld(self) -> int:
-        return self._reconfiguration.withheld
+        return self._replacing.withheld
 
     def is_member(self) -> bool:
         """Whether it is neither about to join the network nor to leave it."""
@@ -223,6 +215,10 @@ class Broker:
             case Signal():
                 self._exchanging.protocol.signal(neighbour, message)
                 self._release_unused()
+            case Reroute() | Rerouted():
+                self._replacing.received(neighbour, message)
+                self._effects += self._confirmation.routes_lost(self._now_ns, neighbour)
+                self._release_unused()
             case MembershipMessage():
                 self._membership.said(neighbour, message)
             case _:
@@ -246,6 +242,7 @@ class Broker:
         taken_back = changed = 0
         for text in message.filters:
             taken_back |= self._catalogue.bit(text)
+        taken_back &= ~self._replacing.path.ignored(neighbour)
         for table in self._settlement.spoken_of(neighbour, message.exchange, message.before):
             changed |= taken_back & table.heard[neighbour]
             table.heard[neighbour] &= ~taken_back
@@ -261,10 +258,6 @@ class Broker:
 
     # --- the control plane: links
 
-    def _change_name(self, neighbour: str, incarnation: int) -> str:
-        one, other = sorted((self.name, neighbour))
-        return f"{one}-{other}#{incarnation}"
-
     def _link_up(self, event: LinkUp) -> None:
         neighbour = event.neighbour
         assert neighbour not in self.table.heard, f"{neighbour} is up twice: the world owed us a LinkDown"
@@ -274,15 +267,18 @@ class Broker:
             return
         for table in self._settlement.tables():
             table.open(neighbour)
+        change = event.announced or change_name(self.name, neighbour, event.incarnation, comes=True)
+        if event.announced:
+            self._replacing.link_announced(neighbour, change)
         # Fig. 7 of sem02, sendSubsToNewLink: all that we want for anyone but the other end
-        self._settlement.settle(self._settlement.wanted(), self._change_name(neighbour, event.incarnation))
+        self._settlement.settle(self._settlement.wanted(), change)
         self._membership.link_up(neighbour)
         self._effects += self._confirmation.tree_changed(self._now_ns, None)
 
     def _link_down(self, event: LinkDown) -> None:
         neighbour = event.neighbour
         assert neighbour in self._incarnations, f"{neighbour} is down without having been up"
-        change = self._change_name(neighbour, self._incarnations.pop(neighbour))
+        change = change_name(self.name, neighbour, self._incarnations.pop(neighbour), comes=False)
         if neighbour not in self.table.heard:
             self._exchanging.protocol.link_lost(neighbour, is_of_tree=False)
             return
@@ -290,8 +286,7 @@ class Broker:
         for table in self._settlement.tables():
             if neighbour in table.heard:  # the tree to come may have lost it before
                 orphaned |= table.close(neighbour)
-        is_leaf = not self.table.heard
-        self._effects += self._reconfiguration.link_lost(change, orphaned, is_leaf)
+        self._replacing.link_lost(neighbour, change, orphaned)
         self._exchanging.protocol.link_lost(neighbour, is_of_tree=True)
         self._settlement.settle(orphaned, change)
         self._effects += self._confirmation.tree_changed(self._now_ns, neighbour)
@@ -310,8 +305,7 @@ class Broker:
         if event.name.startswith(coordinated.TIMER_PREFIX):
             self._exchanging.protocol.timer_fired(event.name)
             return
-        change = event.name.partition(":")[2]
-        self._settlement.settle(self._reconfiguration.expire(event.name), change)
+        self._replacing.timer_fired(event.name)
         self._release_unused()
 
     # --- the control plane: our own clients
@@ -380,7 +374,7 @@ class Broker:
         return bit
 
     def _release_unused(self) -> None:
-        unused = self._held & ~(self._settlement.in_use() | self._reconfiguration.withheld)
+        unused = self._held & ~(self._settlement.in_use() | self._replacing.withheld)
         for slot in slots(unused):
             self._catalogue.release(slot)
         self._held &= ~unused

@@ -5,7 +5,8 @@ from collections.abc import Callable
 from regraft.broker.config import BrokerConfig
 from regraft.broker.effects import Effect, Forward, Send
 from regraft.broker.messages import Control, Signal
-from regraft.broker.reconfiguration import Coordinated, ReconfigurationProtocol
+from regraft.broker.reconfiguration import Coordinated
+from regraft.broker.replacing import Replacing
 from regraft.broker.routing import ForwardingStrategy, Settlement
 from regraft.model.events import Event
 
@@ -20,7 +21,7 @@ class Exchanging:
         config: BrokerConfig,
         settlement: Settlement,
         forwarding: ForwardingStrategy,
-        reconfiguration: ReconfigurationProtocol,
+        replacing: Replacing,
         *,
         match: Callable[[Event], int],
         emit: Callable[[Effect], None],
@@ -42,7 +43,7 @@ class Exchanging:
         self.is_member = is_member
         self._settlement = settlement
         self._forwarding = forwarding
-        self._reconfiguration = reconfiguration
+        self._replacing = replacing
         self._match = match
         self._locked = locked
 
@@ -84,18 +85,10 @@ class Exchanging:
         self._locked(False)
 
     def begin_anew(self, neighbour: str) -> None:
-        """The neighbour says everything again: what it asked for before is as good as lost with a link."""
-        settlement = self._settlement
-        if neighbour not in settlement.table.heard:
-            settlement.table.open(neighbour)
-        gone = 0
-        for table in settlement.tables():
-            if neighbour in table.heard:
-                gone |= table.heard[neighbour]
-                table.heard[neighbour] = 0
-        for effect in self._reconfiguration.link_lost(f"{neighbour} anew", gone, is_leaf=False):
-            self.emit(effect)
-        settlement.settle(gone, "anew")
+        """The neighbour says everything again."""
+        if neighbour not in self._settlement.table.heard:
+            self._settlement.table.open(neighbour)
+        self._replacing.lost_anew(neighbour)
 
     def tell_all(self, neighbour: str, first: Signal) -> None:
         settlement = self._settlement

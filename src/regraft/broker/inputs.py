@@ -19,17 +19,29 @@ class Received(msgspec.Struct, frozen=True, tag="received", gc=False):
 
 class LinkUp(msgspec.Struct, frozen=True, tag="link_up", gc=False):
     """A link to this neighbour works from now on. One that was opened for an exchange belongs to the tree when that
-    exchange says so."""
+    exchange says so. One that replaces a lost link whose ends know of it is `announced` by the name of that loss: the
+    ends will tell us."""
 
     neighbour: str
     incarnation: int
     exchange: str = ""
+    announced: str = ""
 
 
 class LinkDown(msgspec.Struct, frozen=True, tag="link_down", gc=False):
     """The link to this neighbour is gone."""
 
     neighbour: str
+
+
+class PathFound(msgspec.Struct, frozen=True, tag="path_found", gc=False):
+    """The link that we had to this neighbour, in that incarnation, is replaced. Both its ends are told, each after
+    `LinkDown`, the last of `way` before the first; `way` and `near` as in `Reroute`."""
+
+    neighbour: str
+    incarnation: int
+    way: tuple[str, ...]
+    near: int
 
 
 class LinkRefused(msgspec.Struct, frozen=True, tag="link_refused", gc=False):
@@ -100,6 +112,7 @@ Input = (
     Received
     | LinkUp
     | LinkDown
+    | PathFound
     | LinkRefused
     | ExchangeOrdered
     | JoinOrdered

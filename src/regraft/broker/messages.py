@@ -17,6 +17,12 @@ SignalStep = Literal[
 ]
 
 
+def change_name(a: str, b: str, incarnation: int, *, comes: bool) -> str:
+    """What a broker calls the end of a link, or its beginning, in `reconfiguration`: the same at both of its ends."""
+    one, other = sorted((a, b))
+    return f"{'+' if comes else ''}{one}-{other}#{incarnation}"
+
+
 class Subscribe(msgspec.Struct, frozen=True, tag="subscribe", gc=False, omit_defaults=True):
     """The sender wants the events that satisfy any of these filters.
 
@@ -80,11 +86,29 @@ class Signal(msgspec.Struct, frozen=True, tag="signal", gc=False):
     step: SignalStep
 
 
+class Reroute(msgspec.Struct, frozen=True, tag="recmsg", gc=False):
+    """RECMSG of sem02, from a broker on the reconfiguration path to the next one: count what is `added` as asked of me
+    by you, and what is `removed` as taken back by me. `way` are the brokers from the one end of the lost link, by way
+    of the new link, which follows the first `near` of them, to the other end."""
+
+    reconfiguration: str
+    added: tuple[str, ...]
+    removed: tuple[str, ...]
+    way: tuple[str, ...]
+    near: int
+
+
+class Rerouted(msgspec.Struct, frozen=True, tag="ctrlmsg", gc=False):
+    """CTRLMSG of sem02, the answer to `Reroute`: it counts; on the tail, also all beyond me are done."""
+
+    reconfiguration: str
+
+
 class Membership(msgspec.Struct, frozen=True, tag="membership", gc=False):
     """A leaf comes or goes; `broker/membership.py` says what each means."""
 
     step: Literal["join", "welcome", "leave"]
 
 
-Control = Subscribe | Unsubscribe | Confirm | Confirmed | Lock | Signal | Membership
+Control = Subscribe | Unsubscribe | Confirm | Confirmed | Lock | Signal | Reroute | Rerouted | Membership
 Message = Event | Gray | Control

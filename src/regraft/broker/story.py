@@ -31,6 +31,7 @@ from regraft.broker.inputs import (
     LinkRefused,
     LinkUp,
     ParentAssigned,
+    PathFound,
     Received,
     TimerFired,
 )
@@ -41,6 +42,8 @@ from regraft.broker.messages import (
     Lock,
     Membership,
     Message,
+    Reroute,
+    Rerouted,
     Signal,
     Subscribe,
     Unsubscribe,
@@ -72,6 +75,8 @@ def _told(broker: str, given: Input | None) -> str:
             return f"{broker} is to join"
         case LeaveOrdered():
             return f"{broker} is to leave"
+        case PathFound():
+            return f"{broker} learns what replaces its link to {given.neighbour}: {' '.join(given.way)}"
         case ParentAssigned():
             return f"{broker} has {given.neighbour or 'nobody'} above it"
         case TimerFired():
@@ -122,6 +127,12 @@ def words_of(message: Message) -> str:
             return f"Lock {message.exchange}"
         case Signal() | Membership():
             return message.step
+        case Reroute():
+            moved = [f"add {', '.join(message.added)}"] if message.added else []
+            moved += [f"remove {', '.join(message.removed)}"] if message.removed else []
+            return f"RECMSG {message.reconfiguration} {'; '.join(moved)}".rstrip()
+        case Rerouted():
+            return f"CTRLMSG {message.reconfiguration}"
         case Confirm():
             return f"Confirm? {', '.join(message.filters)} ({message.origin}, round {message.round})"
         case Confirmed():

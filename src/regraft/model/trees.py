@@ -19,6 +19,10 @@ def split_link(text: str, place: str) -> Link:
     return one, other
 
 
+def in_order(a: str, b: str) -> Link:
+    return (a, b) if a < b else (b, a)
+
+
 def check_tree(brokers: Iterable[str], links: Iterable[Link], place: str) -> None:
     """Refuses what is no tree, and names the link that closes a loop or the broker that is cut off."""
     part = {broker: broker for broker in brokers}

@@ -66,7 +66,7 @@ class RandomChanges:
             return
         self.count += 1
         a, b = self._draw_break(links)
-        self._world.link_down(a, b)
+        self._world.breaks.begin(a, b)
         part_of_a, part_of_b = len(self._world.oracle.component(a)), len(self._world.oracle.component(b))
         in_order = self._changes.endpoints == "move" or (part_of_a, a) < (part_of_b, b)
         orphan, other = (a, b) if in_order else (b, a)
@@ -126,7 +126,7 @@ class RandomChanges:
                 self._leaf()
             case "break" if links:
                 self.count += 1
-                world.link_down(*self._dice.choice(links))
+                world.breaks.begin(*self._dice.choice(links))
                 self._mend_later()
             case "crash" if len(up) >= 3:
                 self.count += 1
@@ -148,7 +148,7 @@ class RandomChanges:
         together = world.oracle.component(up[0])
         for name in up:
             if name not in together:
-                world.link_up(self._draw(name), self._draw(up[0]), self._latency_ns, self._loss)
+                world.breaks.replace(self._draw(name), self._draw(up[0]), self._latency_ns, self._loss)
                 together = world.oracle.component(up[0])
 
     def _draw_break(self, links: list[tuple[str, str]]) -> tuple[str, str]:
@@ -164,7 +164,7 @@ class RandomChanges:
         if orphan not in self._world.nodes or other not in self._world.nodes:
             self._join_parts()  # one of the two was a leaf of its part, and has left
             return
-        self._world.link_up(*self._ends(orphan, other), self._latency_ns, self._loss)
+        self._world.breaks.replace(*self._ends(orphan, other), self._latency_ns, self._loss)
 
     def _ends(self, orphan: str, other: str) -> Link:
         """Of the link that joins the two parts again."""
@@ -206,6 +206,6 @@ class RandomChanges:
             elif not together:
                 together = orphan
             elif orphan not in world.oracle.component(together):
-                world.link_up(self._draw(orphan), self._draw(together), self._latency_ns, self._loss)
+                world.breaks.replace(self._draw(orphan), self._draw(together), self._latency_ns, self._loss)
         if together and broker not in world.oracle.component(together):
             world.link_up(broker, self._draw(together), self._latency_ns, self._loss)

@@ -9,7 +9,17 @@ from collections.abc import Mapping
 import msgspec
 
 from regraft.broker.effects import Released
-from regraft.broker.messages import Confirm, Control, Lock, Membership, Signal, Subscribe, Unsubscribe
+from regraft.broker.messages import (
+    Confirm,
+    Control,
+    Lock,
+    Membership,
+    Reroute,
+    Rerouted,
+    Signal,
+    Subscribe,
+    Unsubscribe,
+)
 from regraft.model.events import Event, Value
 from regraft.sim.network import Wire
 from regraft.trace import TraceBuffer
@@ -123,6 +133,14 @@ def _control_row(now_ns: int, kind: str, wire: Wire, message: Control, size: int
     if isinstance(message, Lock | Signal):
         what = row.MESSAGE_LOCK if isinstance(message, Lock) else message.step
         return (now_ns, kind, *ends, None, None, None, what, row.CAUSE_RECONFIGURATION, message.exchange, size, None)
+    if isinstance(message, Reroute):
+        carried = f'{{"filters":{len(message.added) + len(message.removed)}}}'
+        change = message.reconfiguration
+        what = row.MESSAGE_RECMSG
+        return (now_ns, kind, *ends, None, None, None, what, row.CAUSE_RECONFIGURATION, change, size, carried)
+    if isinstance(message, Rerouted):
+        what, change = row.MESSAGE_CTRLMSG, message.reconfiguration
+        return (now_ns, kind, *ends, None, None, None, what, row.CAUSE_RECONFIGURATION, change, size, None)
     if isinstance(message, Membership):
         return (now_ns, kind, *ends, None, None, None, message.step, row.CAUSE_RECONFIGURATION, None, size, None)
     what = row.MESSAGE_CONFIRM if type(message) is Confirm else row.MESSAGE_CONFIRMED

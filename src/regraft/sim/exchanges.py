@@ -16,7 +16,7 @@ from regraft.broker.effects import CloseLink, ExchangeEnded, OpenLink, Released
 from regraft.broker.inputs import ExchangeOrdered, LinkRefused
 from regraft.broker.messages import Order
 from regraft.errors import UsageError
-from regraft.model.trees import Link, component, path
+from regraft.model.trees import Link, component, in_order, path
 from regraft.planning import exchange_on
 from regraft.sim.network import Node
 from regraft.trace import schema as row
@@ -78,8 +78,9 @@ class Exchanges:
             self.under_way[name] = exchange
             world.give(world.nodes[r1], ExchangeOrdered(name, step.cycle, step.near, self._order))
         else:
+            incarnation = world.incarnations[in_order(r1, r2)]
             world.link_down(r1, r2)
-            world.link_up(a1, a2, latency_ns, loss)
+            world.breaks.announce(incarnation, step.cycle, step.near, latency_ns, loss)
             self._write(row.KIND_RECONFIGURATION_END, exchange, {"outcome": "done"})
         return name
 
@@ -104,19 +105,19 @@ class Exchanges:
         world = self._world
         other = world.nodes.get(effect.neighbour)
         exchange = self.under_way.get(effect.exchange)
-        taken = _pair(node.name, effect.neighbour) in self.opened or effect.neighbour in world.adjacency[node.name]
+        taken = in_order(node.name, effect.neighbour) in self.opened or effect.neighbour in world.adjacency[node.name]
         if exchange is None or taken or other is None or not other.alive:
             refused = partial(world.give, node, LinkRefused(effect.neighbour, effect.exchange))
             world.agenda.put(world.now_ns, refused)
             return
-        self.opened[_pair(node.name, other.name)] = effect.exchange
+        self.opened[in_order(node.name, other.name)] = effect.exchange
         due = partial(self._connect, node, other, exchange)
         world.agenda.put(world.now_ns + exchange.latency_ns, due)
 
     def _connect(self, node: Node, other: Node, exchange: Exchange) -> None:
         """A broker may have crashed, or a link of the tree been laid there, since this one was asked for."""
         world = self._world
-        pair = _pair(node.name, other.name)
+        pair = in_order(node.name, other.name)
         still_wanted = self.opened.get(pair) == exchange.name
         if not still_wanted or not node.alive or not other.alive:
             if still_wanted:
@@ -124,14 +125,14 @@ class Exchanges:
             if node.alive:
                 world.give(node, LinkRefused(other.name, exchange.name))
             return
-        world.connect(node, other, exchange.latency_ns, exchange.loss, exchange.name)
+        world.connect(node, other, exchange.latency_ns, exchange.loss, exchange=exchange.name)
 
     def _close_link(self, node: Node, effect: CloseLink) -> None:
         world = self._world
         exchange = self.under_way.get(effect.exchange)
         if exchange is not None:
             self._switch(exchange)
-        elif _pair(node.name, effect.neighbour) in self.opened:
+        elif in_order(node.name, effect.neighbour) in self.opened:
             self.forget_opened(node.name, effect.neighbour)
         elif effect.neighbour in world.adjacency[node.name]:
             if world.leaves.closed(node.name, effect.neighbour):
@@ -153,13 +154,13 @@ class Exchanges:
         (r1, r2), (a1, a2) = exchange.removed, exchange.added
         latency_ns = world.adjacency[r1].pop(r2)
         del world.adjacency[r2][r1]
-        is_there = self.opened.get(_pair(a1, a2)) == exchange.name
+        is_there = self.opened.get(in_order(a1, a2)) == exchange.name
         if not is_there or a2 in component(world.adjacency, a1):
             world.adjacency[r1][r2] = world.adjacency[r2][r1] = latency_ns
             self.forget_opened(a1, a2)
             self._cut(r1, r2)
             return
-        del self.opened[_pair(a1, a2)]
+        del self.opened[in_order(a1, a2)]
         world.adjacency[a1][a2] = world.adjacency[a2][a1] = exchange.latency_ns
         world.oracle.stale = True
         world.chronicle.topology(world.now_ns, row.KIND_LINK_UP, a1, a2)
@@ -177,7 +178,7 @@ class Exchanges:
 
     def forget_opened(self, a: str, b: str) -> None:
         """That link, opened for an exchange, ends."""
-        if self.opened.pop(_pair(a, b), None) is not None:
+        if self.opened.pop(in_order(a, b), None) is not None:
             self._world.disconnect(self._world.nodes[a], self._world.nodes[b])
 
     def broker_down(self, name: str) -> None:
@@ -200,7 +201,3 @@ class Exchanges:
             else:
                 after[a1][a2] = after[a2][a1] = exchange.latency_ns
         return after
-
-
-def _pair(a: str, b: str) -> Link:
-    return (a, b) if a < b else (b, a)

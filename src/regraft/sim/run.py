@@ -173,9 +173,9 @@ def _check_names(step: Step, known: Container[str], place: str) -> None:
 def _take(step: Step, place: str, world: World, latency_ns: int, loss: float) -> None:
     try:
         if step.link_down:
-            world.link_down(*split_link(step.link_down, place))
+            world.breaks.begin(*split_link(step.link_down, place))
         elif step.link_up:
-            world.link_up(*split_link(step.link_up, place), latency_ns, loss)
+            world.breaks.replace(*split_link(step.link_up, place), latency_ns, loss)
         elif step.exchange:
             removed, added = step.exchange.split(">")
             world.exchanges.begin(split_link(removed, place), split_link(added, place), latency_ns, loss)

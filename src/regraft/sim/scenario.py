@@ -125,13 +125,14 @@ class Step(_Table, frozen=True):
     publish: dict[str, str | int | float | bool] | None = None
 
 
-Protocol = Literal["strawman", "deferred", "coordinated-none", "coordinated-fifo", "coordinated-causal"]
+Protocol = Literal["strawman", "deferred", "path", "coordinated-none", "coordinated-fifo", "coordinated-causal"]
 
 # What a broker does about a link that breaks, and in which order a planned exchange keeps events (None: it is not
 # coordinated, but a link that goes and one that comes).
 PROTOCOLS: dict[Protocol, tuple[Reconfiguration, Order | None]] = {
     "strawman": ("strawman", None),
     "deferred": ("deferred", None),
+    "path": ("path", None),
     "coordinated-none": ("deferred", "none"),
     "coordinated-fifo": ("deferred", "fifo"),
     "coordinated-causal": ("deferred", "causal"),

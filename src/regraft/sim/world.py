@@ -33,7 +33,9 @@ from regraft.broker.inputs import Input
 from regraft.broker.messages import Confirm, Order
 from regraft.errors import UsageError
 from regraft.model.events import Event, Value
+from regraft.model.trees import Link, in_order
 from regraft.sim.agenda import Agenda
+from regraft.sim.breaks import Breaks
 from regraft.sim.chronicle import Chronicle
 from regraft.sim.exchanges import Exchanges
 from regraft.sim.leaves import Leaves
@@ -82,12 +84,13 @@ class World:
         self._dice = dice
         self._detect_ns = detect_ns
         self.record = record
-        self._incarnations: dict[tuple[str, str], int] = {}
+        self.incarnations: dict[Link, int] = {}  # the latest
         self._sequences: dict[str, int] = {}
         self.wires: list[Wire] = []  # those that are alive, and a few that have ended
         self.oracle = Oracle(self, root)
         self.exchanges = Exchanges(self, exchange_order)
         self.leaves = Leaves(self)
+        self.breaks = Breaks(self)
 
     # --- what operators, faults and clients do
 
@@ -116,7 +119,7 @@ class World:
             raise UsageError(f"there is no client {client}")
         return self.nodes[self.home[client]]
 
-    def link_up(self, a: str, b: str, latency_ns: int, loss: float = 0.0) -> None:
+    def link_up(self, a: str, b: str, latency_ns: int, loss: float = 0.0, *, announced: str = "") -> None:
         one, other = self.node(a), self.node(b)
         if not one.alive or not other.alive:
             raise UsageError(f"{a}-{b} cannot be linked: one of them is down")
@@ -125,25 +128,25 @@ class World:
         self.adjacency[a][b] = self.adjacency[b][a] = latency_ns
         self.oracle.stale = True
         self.chronicle.topology(self.now_ns, row.KIND_LINK_UP, a, b)
-        self.connect(one, other, latency_ns, loss)
+        self.connect(one, other, latency_ns, loss, announced=announced)
         self.oracle.assign_parents()
 
-    def connect(self, one: Node, other: Node, latency_ns: int, loss: float, exchange: str = "") -> None:
+    def connect(self, a: Node, b: Node, latency_ns: int, loss: float, exchange: str = "", announced: str = "") -> None:
         """Wires between two brokers; they belong to the tree at once if no exchange is named."""
-        pair = (min(one.name, other.name), max(one.name, other.name))
-        self._incarnations[pair] = incarnation = self._incarnations.get(pair, 0) + 1
-        for node, neighbour in ((one, other), (other, one)):
+        pair = in_order(a.name, b.name)
+        self.incarnations[pair] = incarnation = self.incarnations.get(pair, 0) + 1
+        for node, neighbour in ((a, b), (b, a)):
             if neighbour.name in node.wires:
-                self._tell_link_down(node, neighbour.name, node.wires[neighbour.name])
-        there = Wire(one, other, latency_ns, loss)
-        for wire in (there, Wire(other, one, latency_ns, loss)):
+                self.tell_link_down(node, neighbour.name, node.wires[neighbour.name])
+        there = Wire(a, b, latency_ns, loss)
+        for wire in (there, Wire(b, a, latency_ns, loss)):
             if not there.alive:
                 return  # it came too late for that end, which has closed it at once
             wire.source.wires[wire.target.name] = wire
             self.wires.append(wire)
             self.chronicle.watch(wire)
             self.oracle.stale = True
-            self.give(wire.source, inputs.LinkUp(wire.target.name, incarnation, exchange))
+            self.give(wire.source, inputs.LinkUp(wire.target.name, incarnation, exchange, announced))
 
     def link_down(self, a: str, b: str) -> None:
         one, other = self.node(a), self.node(b)
@@ -166,10 +169,10 @@ class World:
                 continue
             low, high = self._detect_ns
             if high:
-                tell = partial(self._tell_link_down, node, neighbour.name, wire)
+                tell = partial(self.tell_link_down, node, neighbour.name, wire)
                 self.agenda.put(self.now_ns + self._dice.randint(low, high), tell)
             else:
-                self._tell_link_down(node, neighbour.name, wire)
+                self.tell_link_down(node, neighbour.name, wire)
 
     def crash(self, name: str) -> None:
         """The broker is gone with all it knew; its clients wait for it."""
@@ -256,8 +259,7 @@ class World:
                 case SetTimer():
                     due = partial(self._fire, node, effect.name)
                     self.agenda.put(self.now_ns + effect.after_ns, due)
-                    node.timers[effect.name] = self.agenda.serial
-                    due.keywords["serial"] = self.agenda.serial
+                    due.keywords["serial"] = node.timers[effect.name] = self.agenda.serial
                 case CancelTimer():
                     node.timers.pop(effect.name, None)
                 case OpenLink() | CloseLink() | ExchangeEnded() | Released():
@@ -291,7 +293,7 @@ class World:
             del node.timers[name]
             self.give(node, inputs.TimerFired(name))
 
-    def _tell_link_down(self, node: Node, neighbour: str, wire: Wire) -> None:
+    def tell_link_down(self, node: Node, neighbour: str, wire: Wire) -> None:
         if node.wires.get(neighbour) is wire:  # it may have been told already, because the link is up again
             del node.wires[neighbour]
             self.give(node, inputs.LinkDown(neighbour))

@@ -10,9 +10,10 @@ from typing import Protocol
 from regraft.broker.effects import Effect
 from regraft.broker.reconfiguration.coordinated import Coordinated
 from regraft.broker.reconfiguration.deferred import Deferred
+from regraft.broker.reconfiguration.path import Path
 from regraft.broker.reconfiguration.strawman import Strawman
 
-__all__ = ["Coordinated", "Deferred", "ReconfigurationProtocol", "Strawman"]
+__all__ = ["Coordinated", "Deferred", "Path", "ReconfigurationProtocol", "Strawman"]
 
 
 class ReconfigurationProtocol(Protocol):
@@ -25,3 +26,6 @@ class ReconfigurationProtocol(Protocol):
 
     def expire(self, timer: str) -> int:
         """A timer of this protocol has fired: the filters that need wait no longer."""
+
+    def take_over(self, change: str) -> int:
+        """The filters of that break that still wait. They are the caller's from now on; the timer means nothing."""

@@ -47,9 +47,14 @@ class Place:
         return self.position in (self.near - 1, self.near)
 
 
+def is_way(brokers: tuple[str, ...], near: int) -> bool:
+    """Whether these can lead from the one end of a lost link to the other, by way of a new one."""
+    return len(brokers) >= 2 and len(dict.fromkeys(brokers)) == len(brokers) and 1 <= near < len(brokers)
+
+
 def is_cycle(cycle: tuple[str, ...], near: int) -> bool:
     """Whether these can be the brokers of an exchange; two links between the same two are none."""
-    return len(cycle) >= 3 and len(dict.fromkeys(cycle)) == len(cycle) and 1 <= near < len(cycle)
+    return len(cycle) >= 3 and is_way(cycle, near)
 
 
 @dataclass(slots=True)

@@ -17,10 +17,12 @@ TIMER_PREFIX = "withdraw:"
 
 
 class Deferred:
-    """One entry for each break whose time has not come."""
+    """One entry for each break whose time has not come. Where the replacement may be announced, `leaf_waits`: what a
+    leaf has lost is what it will ask for."""
 
-    def __init__(self, withdraw_after_ns: int) -> None:
+    def __init__(self, withdraw_after_ns: int, *, leaf_waits: bool = False) -> None:
         self._withdraw_after_ns = withdraw_after_ns
+        self._leaf_waits = leaf_waits
         self._waiting: dict[str, int] = {}  # timer -> the filters that the lost link had asked for
 
     @property
@@ -32,7 +34,7 @@ class Deferred:
         return union
 
     def link_lost(self, change: str, filters: int, is_leaf: bool) -> list[Effect]:
-        if is_leaf or not filters:
+        if (is_leaf and not self._leaf_waits) or not filters:
             return []
         # A neighbour that begins anew twice (`coordinated`) loses twice under one name; all wait for the later time.
         self._waiting[TIMER_PREFIX + change] = self._waiting.get(TIMER_PREFIX + change, 0) | filters
@@ -40,3 +42,6 @@ class Deferred:
 
     def expire(self, timer: str) -> int:
         return self._waiting.pop(timer, 0)
+
+    def take_over(self, change: str) -> int:
+        return self._waiting.pop(TIMER_PREFIX + change, 0)

@@ -20,3 +20,6 @@ class Strawman:
 
     def expire(self, timer: str) -> int:
         return 0
+
+    def take_over(self, change: str) -> int:
+        return 0

@@ -6,6 +6,7 @@ from regraft.broker.routing.forwarding import (
     HierarchicalForwarding,
     MessageForwarding,
     SubscriptionForwarding,
+    forwarding_strategy,
 )
 from regraft.broker.routing.settlement import Settlement
 from regraft.broker.routing.table import SubscriptionTable
@@ -21,4 +22,5 @@ __all__ = [
     "SubscriptionForwarding",
     "SubscriptionTable",
     "Ways",
+    "forwarding_strategy",
 ]

@@ -15,15 +15,16 @@ table alone and not on the order in which it came about. Of two filters that say
 text stands for both.
 """
 
-from typing import Protocol
+from typing import Protocol, assert_never
 
 from regraft.broker.catalogue import FilterCatalogue
+from regraft.broker.config import Forwarding
 from regraft.broker.routing.table import SubscriptionTable
 
 
 class ForwardingStrategy(Protocol):
     def wanted(self, table: SubscriptionTable, among: int) -> list[tuple[str, int]]:
-        """For each neighbour, which filters of `among` it ought to be told."""
+        """For each neighbour, which filters of `among` it ought to be told now."""
 
     def always(self, table: SubscriptionTable) -> tuple[str, ...]:
         """The neighbours that get every event."""
@@ -59,12 +60,23 @@ class SubscriptionForwarding:
 
     def wanted(self, table: SubscriptionTable, among: int) -> list[tuple[str, int]]:
         once, twice = table.once_and_twice()
+        if table.unasked:
+            return self._wanted_now(table, among, once, twice)
         if self._covering is None:
             once &= among
             twice &= among
             return [(neighbour, (once & ~heard) | twice) for neighbour, heard in table.heard.items()]
         everything = [(neighbour, (once & ~heard) | twice) for neighbour, heard in table.heard.items()]
         return [(neighbour, self._covering.maximal(filters, among)) for neighbour, filters in everything]
+
+    def _wanted_now(self, table: SubscriptionTable, among: int, once: int, twice: int) -> list[tuple[str, int]]:
+        """As if nobody wanted, of each neighbour, what it must not be asked for yet."""
+        wanted = []
+        for neighbour, heard in table.heard.items():
+            filters = ((once & ~heard) | twice) & ~table.unasked.get(neighbour, 0)
+            now = filters & among if self._covering is None else self._covering.maximal(filters, among)
+            wanted.append((neighbour, now))
+        return wanted
 
     def always(self, table: SubscriptionTable) -> tuple[str, ...]:
         return ()
@@ -97,3 +109,15 @@ class HierarchicalForwarding(SubscriptionForwarding):
 
     def assign_parent(self, neighbour: str) -> None:
         self._parent = neighbour
+
+
+def forwarding_strategy(name: Forwarding, catalogue: FilterCatalogue, *, covering: bool) -> ForwardingStrategy:
+    match name:
+        case "subscription":
+            return SubscriptionForwarding(catalogue if covering else None)
+        case "hierarchical":
+            return HierarchicalForwarding(catalogue if covering else None)
+        case "message":
+            return MessageForwarding()
+        case _:
+            assert_never(name)

@@ -87,17 +87,23 @@ class Settlement:
 
     # --- telling
 
-    def settle(self, changed: int, reconfiguration: str) -> None:
-        """Bring every neighbour up to date, for the filters that a change can touch."""
+    def settle(self, changed: int, reconfiguration: str, apart: str = "") -> int:
+        """Bring every neighbour up to date, for the filters that a change can touch; returns what is taken back from
+        the neighbour `apart`, to be told by the caller."""
+        untold = 0
         if not changed:
-            return
+            return untold
         among = self._catalogue.with_covered(changed) if self._covering else changed
         if self.after is not None:
+            assert not apart
             self._settle_both(self.after, among, reconfiguration)
-            return
+            return untold
         for neighbour, wanted in self._forwarding.wanted(self.table, among):
             asked, taken_back = self._difference(self.table, neighbour, wanted, among)
+            if neighbour == apart:
+                untold, taken_back = taken_back, 0
             self._tell(neighbour, asked, taken_back, reconfiguration)
+        return untold
 
     def _settle_both(self, after: SubscriptionTable, among: int, reconfiguration: str) -> None:
         after.local = self.table.local

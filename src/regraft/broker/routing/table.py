@@ -1,12 +1,14 @@
 """The subscription table: what a broker has heard from each neighbour, and what it has told each.
 
-A set of filters is an integer, bit for slot (see `matching/`). Everything that routing decides is arithmetic on three
+A set of filters is an integer, bit for slot (see `matching/`). Everything that routing decides is arithmetic on four
 kinds of such sets:
 
 - `heard[n]`: the filters that neighbour `n` asked us for. An event that satisfies one goes to `n`.
 - `local`: the filters of our own clients.
 - `told[n]`: the filters that we asked `n` for. It equals `heard[us]` at `n`, once what is under way has arrived,
   because a link is FIFO and loses nothing while it lives; with the link, both vanish.
+- `unasked[n]`: the filters that `n` must not be asked for yet; all of them (-1) while a new link to it waits to be
+  activated. Few neighbours are in it, and none for long.
 
 What a neighbour *ought* to be told follows from `heard` and `local` alone, so that subscribing, unsubscribing, a
 broken link and a new one are one operation: change `heard` or `local`, then bring `told` to what it ought to be. The
@@ -22,6 +24,7 @@ class SubscriptionTable:
     def __init__(self) -> None:
         self.heard: dict[str, int] = {}
         self.told: dict[str, int] = {}
+        self.unasked: dict[str, int] = {}
         self.local: int = 0
         self.subscribers: dict[int, dict[str, None]] = {}  # slot -> clients, in the order they came; no slot is empty
         self.clients: dict[str, int] = {}  # client -> its filters; none is 0
@@ -33,13 +36,14 @@ class SubscriptionTable:
     def fork(self) -> "SubscriptionTable":
         """Another table over the same clients; what it hears and tells is its own from now on."""
         other = SubscriptionTable()
-        other.heard, other.told = dict(self.heard), dict(self.told)
+        other.heard, other.told, other.unasked = dict(self.heard), dict(self.told), self.unasked
         other.local, other.subscribers, other.clients = self.local, self.subscribers, self.clients
         return other
 
     def close(self, neighbour: str) -> int:
         """Forget the neighbour; returns what it had asked for."""
         del self.told[neighbour]
+        self.unasked.pop(neighbour, None)
         return self.heard.pop(neighbour)
 
     def once_and_twice(self) -> tuple[int, int]:
@@ -100,10 +104,13 @@ class SubscriptionTable:
             used |= filters
         for filters in self.told.values():
             used |= filters
+        for filters in self.unasked.values():
+            used |= max(filters, 0)
         return used
 
     def check(self) -> None:
         assert self.heard.keys() == self.told.keys()
+        assert all(neighbour in self.heard for neighbour in self.unasked)
         local = 0
         for slot, clients in self.subscribers.items():
             assert clients

@@ -1,0 +1,73 @@
+"""Links that break without warning, the links that replace them, and who is told of that.
+
+A replacement belongs to the break whose two sides it joins. As long as every break that waits is replaced by a link
+between its own two sides there is only one such break: contracted to its parts, with the breaks that wait as links, the
+forest is a tree. A link that joins the sides of no break (a crashed broker comes back) is announced to nobody.
+
+The overlay manager is the world's: under `path` it tells both ends of the broken link the way between them, by way of
+the new link.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from regraft.broker.inputs import PathFound
+from regraft.broker.messages import change_name
+from regraft.model.trees import in_order, path
+from regraft.trace import schema as row
+
+if TYPE_CHECKING:
+    from regraft.sim.world import World
+
+
+class Breaks:
+    def __init__(self, world: "World") -> None:
+        self._world = world
+        self._open: dict[str, tuple[str, str, int]] = {}  # those that wait for a replacement: their ends, incarnation
+
+    def begin(self, a: str, b: str) -> None:
+        """The link between these two breaks."""
+        world = self._world
+        world.link_down(a, b)
+        incarnation = world.incarnations[in_order(a, b)]
+        name = change_name(a, b, incarnation, comes=False)
+        self._open[name] = (a, b, incarnation)
+        self._write(row.KIND_RECONFIGURATION_BEGIN, a, name, {"removed": (a, b)})
+
+    def replace(self, a: str, b: str, latency_ns: int, loss: float = 0.0) -> None:
+        """A new link, which replaces one that is broken, if it joins the sides of one."""
+        world = self._world
+        for name, (r1, r2, incarnation) in self._open.items():
+            if r1 not in world.adjacency or r2 not in world.adjacency:
+                continue  # a leaf that has left
+            for a1, a2 in ((a, b), (b, a)):
+                head, tail = (path(world.adjacency, *ends) for ends in ((r1, a1), (a2, r2)))
+                if head and tail:
+                    del self._open[name]
+                    way, near = (*head, *tail), len(head)
+                    self.announce(incarnation, way, near, latency_ns, loss)
+                    known = {"outcome": "replaced", "removed": (r1, r2), "added": (a1, a2), "cycle": way, "near": near}
+                    self._write(row.KIND_RECONFIGURATION_END, r1, name, known)
+                    return
+        world.link_up(a, b, latency_ns, loss)
+
+    def announce(self, incarnation: int, way: Sequence[str], near: int, latency_ns: int, loss: float) -> None:
+        """The new link, and who must know of it: the link lost between the ends of the way had that incarnation."""
+        world = self._world
+        r1, a1, a2, r2 = way[0], way[near - 1], way[near], way[-1]
+        if world.config.reconfiguration != "path" or not (world.nodes[r1].alive and world.nodes[r2].alive):
+            world.link_up(a1, a2, latency_ns, loss)
+            return
+        world.link_up(a1, a2, latency_ns, loss, announced=change_name(r1, r2, incarnation, comes=False))
+        for end, other in ((r2, r1), (r1, r2)):
+            node = world.nodes[end]
+            wire = node.wires.get(other)
+            if wire is not None and not wire.alive:
+                world.tell_link_down(node, other, wire)
+            world.give(node, PathFound(other, incarnation, tuple(way), near))
+
+    def _write(self, kind: str, broker: str, name: str, known: dict[str, object]) -> None:
+        text = msgspec.json.encode(known).decode()
+        self._world.chronicle.reconfiguration(self._world.now_ns, kind, broker, name, text)
