@@ -32,19 +32,23 @@ def test_hops_are_told_apart_by_message_and_cause(spark: SparkSession) -> None:
     run.hop("subscribe", "client", size=10, filter="x > 1")
     run.hop("subscribe", "reconfiguration", size=20, filter="x > 1")
     run.hop("unsubscribe", "reconfiguration", size=40, attributes='{"filters":3}')
+    run.hop("recmsg", "reconfiguration", size=1, attributes='{"filters":4}')
+    run.hop("ctrlmsg", "reconfiguration", size=2)
     run.hop("confirm", "client", size=80).hop("confirmed", "client", size=160)
     run.hop("event", "client", size=320).hop("event", "reconfiguration", size=640)
     assert the_row(overhead(dataframe(spark, run.table()))) == {
         "run": "r",
-        "messages": 3,
-        "filters_carried": 5,
-        "control_bytes": 70,
+        "messages": 5,
+        "one_filter_each": 10,
+        "filters_carried": 9,
+        "control_bytes": 73,
         "subscriptions": 2,
+        "coordination": 2,
         "acknowledgements": 2,
         "event_hops": 2,
         "misrouted": 1,
         "event_bytes": 960,
-        "overhead": 3,
+        "overhead": 5,
         "event_hops_per_s": pytest.approx(2 / 0.101),  # 1 ms apart, and a counting interval of 100 ms
     }
 

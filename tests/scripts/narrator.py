@@ -4,14 +4,18 @@ A script is commands, a line `---`, and the story that they must give. Commands:
 
     brokers a-b b-c [key=value …]   the tree, and settings of the brokers (protocol=, forwarding=, covering=, …);
                                     order= says how planned exchanges are coordinated
-    subscribe s@b "price > 10"      client s of broker b subscribes and asks to be told when that is in force
+    subscribe s@b "price > 10"      client s of broker b subscribes and asks to be told when that is in force,
+                                    or, with a third word `unconfirmed`, does not ask
     unsubscribe s@b "price > 10"
     publish p@a price=12 symbol='IBM'
-    down a-b, up a-c                a link breaks; a link comes up
+    down a-b, up a-c                a link breaks; a link comes up, in the place of a broken one if it joins its sides
+    announce a d / c b              a and b, whose link is lost, are told that d-c has come, but nothing comes
     crash b, restart b
     exchange a-b > a-c              the first link is exchanged for the second, as planned
     join d-c, leave d               a new broker joins as a leaf of c; a leaf leaves for good
     forge a-b step [exchange]       b gets a step of an exchange that a never sent; by default of the last one ordered
+    forge a-b recmsg a b / c "x"    b gets a RECMSG along that path, to add that filter, that a never sent
+    forge a-b ctrlmsg               b gets a CTRLMSG that a never sent
     deliver 3                       the next three things on the agenda happen (messages arrive, timers fire)
     wait 200ms                      all that is due in that time happens
     settle                          everything happens, until nothing is left
@@ -25,12 +29,12 @@ import msgspec
 
 from regraft.broker import BrokerConfig
 from regraft.broker.effects import Effect
-from regraft.broker.inputs import Input, Received
-from regraft.broker.messages import Order, Signal, SignalStep
+from regraft.broker.inputs import Input, PathFound, Received
+from regraft.broker.messages import Control, Order, Reroute, Rerouted, Signal, SignalStep
 from regraft.broker.story import story_of
 from regraft.errors import UsageError
 from regraft.model.events import Value
-from regraft.model.trees import split_link
+from regraft.model.trees import in_order, split_link
 from regraft.sim.checkers import Connected, InForce, Quiet, Tables
 from regraft.sim.world import World
 from regraft.trace import TraceBuffer
@@ -74,19 +78,24 @@ class Narrator:
     def _do(self, world: World, word: str, rest: str) -> None:
         match word:
             case "subscribe" | "unsubscribe":
-                who, filter = shlex.split(rest)
+                who, filter, *unconfirmed = shlex.split(rest)
                 client = self._client(who)
                 if word == "subscribe":
-                    world.subscribe(client, filter, True)
+                    world.subscribe(client, filter, not unconfirmed)
                 else:
                     world.unsubscribe(client, filter)
             case "publish":
                 who, *attributes = rest.split()
                 world.publish(self._client(who), dict(_attribute(text) for text in attributes))
             case "down":
-                world.link_down(*split_link(rest, "script"))
+                world.breaks.begin(*split_link(rest, "script"))
             case "up":
-                world.link_up(*split_link(rest, "script"), LATENCY_NS)
+                world.breaks.replace(*split_link(rest, "script"), LATENCY_NS)
+            case "announce":
+                way, near = _way(rest.split())
+                incarnation = world.incarnations[in_order(way[0], way[-1])]
+                for end, other in ((way[-1], way[0]), (way[0], way[-1])):
+                    world.give(world.node(end), PathFound(other, incarnation, way, near))
             case "crash":
                 world.crash(rest)
             case "restart":
@@ -99,10 +108,9 @@ class Narrator:
             case "leave":
                 world.leaves.remove(rest)
             case "forge":
-                link, step, *named = rest.split()
+                link, step, *named = shlex.split(rest)
                 source, target = split_link(link, "script")
-                signal = Signal(*named or [self.exchange], msgspec.convert(step, SignalStep))
-                world.give(world.node(target), Received(source, signal))
+                world.give(world.node(target), Received(source, self._forged(step, named)))
             case "deliver":
                 for _ in range(int(rest)):
                     assert world.step(), "nothing is left to be delivered"
@@ -141,6 +149,15 @@ class Narrator:
             world.link_up(a, b, LATENCY_NS)
         self.lines.clear()  # the story begins when the tree stands
 
+    def _forged(self, step: str, named: list[str]) -> Control:
+        match step:
+            case "recmsg":
+                *words, filter = named
+                return Reroute("forged", (filter,), (), *_way(words))
+            case "ctrlmsg":
+                return Rerouted("forged")
+        return Signal(*named or [self.exchange], msgspec.convert(step, SignalStep))
+
     def _client(self, who: str) -> str:
         client, _, broker = who.partition("@")
         assert self.world is not None
@@ -158,6 +175,12 @@ class Narrator:
             for neighbour, heard in sorted(node.core.table.heard.items()):
                 for text in self.world.catalogue.texts(heard):
                     self.lines.append(f"  {broker} sends {neighbour}  {text}")
+
+
+def _way(words: list[str]) -> tuple[tuple[str, ...], int]:
+    """A path, the new link of which is written as a stroke."""
+    near = words.index("/")
+    return (*words[:near], *words[near + 1 :]), near
 
 
 def _attribute(text: str) -> tuple[str, Value]:

@@ -7,6 +7,7 @@ from regraft.broker.effects import Effect
 from regraft.broker.exchanging import Exchanging
 from regraft.broker.reconfiguration import Coordinated
 from regraft.broker.reconfiguration.deferred import Deferred
+from regraft.broker.reconfiguration.path import Path
 from regraft.broker.routing.confirmation import Confirmation, Probe
 from regraft.broker.routing.settlement import Settlement
 from regraft.sim import Scenario, scenario_from, simulate
@@ -43,9 +44,8 @@ def test_a_withdrawal_that_is_never_sent_is_caught(monkeypatch: pytest.MonkeyPat
 def test_a_new_link_that_is_told_nothing_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     settle = Settlement.settle
 
-    def say_nothing(self: Settlement, changed: int, cause: str) -> None:
-        if not cause:
-            settle(self, changed, cause)
+    def say_nothing(self: Settlement, changed: int, cause: str, apart: str = "") -> int:
+        return 0 if cause else settle(self, changed, cause, apart)
 
     monkeypatch.setattr(Settlement, "settle", say_nothing)
     assert is_caught("deferred", "wrong entries", "owes")
@@ -78,6 +78,25 @@ def test_a_confirmation_after_one_round_is_caught(monkeypatch: pytest.MonkeyPatc
     for seed in range(1, 5):
         found += violations_of(scenario, seed)
     assert any("has no route to it" in violation for violation in found)
+
+
+def test_a_broker_that_listens_while_its_recmsg_is_under_way_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """sem02 §4.5: without the ignore table, an unsubscription that crosses RECMSG takes away what it has added."""
+    monkeypatch.setattr(Path, "ignored", lambda self, neighbour: 0)
+    scenario = scenario_from(
+        {
+            "protocol": "path",
+            "duration_s": 3.0,
+            "tree": {"brokers": 12, "degree_max": 3},
+            "link": {"latency_us": 50_000.0},
+            "subscriptions": {"core": 0.0, "churn_hz": 50.0, "subscribers": 0.8, "filters": 30},
+            "publications": {"rate_hz": 1.0, "until_s": 2.5},
+            "changes": {"from_s": 0.1, "until_s": 2.0, "every_s": 0.5, "replace_after_s": 0.0},
+        },
+        "canary",
+    )
+    found = [violation for seed in range(3, 6) for violation in violations_of(scenario, seed)]
+    assert any("wrong entries" in violation for violation in found)
 
 
 # --- planned exchanges

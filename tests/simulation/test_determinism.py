@@ -9,9 +9,11 @@ from simulation.random_scenarios import random_scenario
 
 PROGRAM = """
 from regraft.sim import simulate
-from simulation.random_scenarios import random_scenario
-for seed in (2, 9, 14):
-    run = simulate(random_scenario(seed), seed, name="x", trace="full")
+from simulation.random_scenarios import ANNOUNCED, random_scenario
+scenarios = [(seed, random_scenario(seed)) for seed in (2, 9, 14)]
+scenarios += [(3, random_scenario(3, protocol)) for protocol in ANNOUNCED]
+for seed, scenario in scenarios:
+    run = simulate(scenario, seed, name="x", trace="full")
     for _ in run.batches():
         pass
     print(run.outcome.fingerprint)

@@ -5,11 +5,11 @@ import pytest
 from regraft.broker import RecordedStep, frame, read_record, replay
 from regraft.errors import RegraftError
 from regraft.sim import simulate
-from simulation.random_scenarios import random_scenario
+from simulation.random_scenarios import ANNOUNCED, random_scenario
 
 
-def record(seed: int) -> bytes:
-    scenario = random_scenario(seed)
+def record(seed: int, protocol: str = "") -> bytes:
+    scenario = random_scenario(seed, protocol)
     data = bytearray(frame(scenario.broker_config))
     run = simulate(
         scenario,
@@ -30,6 +30,14 @@ def test_replay_gives_the_recorded_effects(seed: int) -> None:
     count, difference = replay(*read_record(memoryview(record(seed)), "record"))
     assert difference is None
     assert count > 100
+
+
+@pytest.mark.parametrize("protocol", ANNOUNCED)
+@pytest.mark.parametrize("seed", range(1, 5))
+def test_replay_gives_the_recorded_effects_where_replacements_are_announced(protocol: str, seed: int) -> None:
+    count, difference = replay(*read_record(memoryview(record(seed, protocol)), "record"))
+    assert difference is None
+    assert count > 50
 
 
 def test_a_changed_input_is_noticed() -> None:

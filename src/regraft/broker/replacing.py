@@ -39,7 +39,9 @@ class Replacing:
         emit: Callable[[Effect], None],
     ) -> None:
         self.lost = _protocol(config)
-        self.path = Path(name, self, wait_ns=config.announced_within_ns, sent_max=config.reroutes_max)
+        self.path = Path(
+            name, self, wait_ns=config.announced_within_ns + config.withdraw_after_ns, sent_max=config.reroutes_max
+        )
         self.emit = emit
         self._filters_max = config.filters_per_neighbour_max
         self._wait_ns = config.announced_within_ns

@@ -5,9 +5,12 @@ in force are counted apart (`acknowledgements`) and are in no other column: the 
 never arrived and is no hop.
 
 A hop of a `counted` or `summed` trace stands for many (`count` in its attributes), a message may carry many filters
-(`filters`); where the attributes say nothing it is one of each. An event hop is *misrouted* if nobody beyond that
-link wanted the event, in the tree as it was at the time; the trace marks it by its cause. icdcs03 calls overhead what
-would not have been sent without the reconfigurations: (un)subscriptions that they caused, and misrouted events.
+(`filters`); where the attributes say nothing it is one of each. sem02 counts messages and icdcs03 (un)subscriptions of
+one filter each, so a message that carries a whole set (RECMSG, or any with `batch`) is counted both as it is and as
+many: `one_filter_each` is what the messages would be if each carried at most one. An event hop is *misrouted* if nobody
+beyond that link wanted the event, in the tree as it was at the time; the trace marks it by its cause. icdcs03 calls
+overhead what would not have been sent without the reconfigurations: (un)subscriptions that they caused, and misrouted events. To
+these come, where there are any, the messages that a protocol has beside (un)subscriptions (`coordination`).
 """
 
 from pyspark.sql import Column, DataFrame
@@ -31,13 +34,15 @@ NS_PER_S = 1_000_000_000
 def overhead(trace: DataFrame) -> DataFrame:
     """One row a run.
 
-    `messages`, `filters_carried`, `control_bytes`: of the control plane. `subscriptions`: hops of (un)subscriptions
-    that reconfigurations caused. `event_hops`, `misrouted`, `event_bytes`: of events. `overhead`: `subscriptions` and
-    `misrouted` together. `event_hops_per_s`: over the time from the first to the last event hop.
+    `messages`, `one_filter_each`, `filters_carried`, `control_bytes`: of the control plane. `subscriptions`: hops of
+    (un)subscriptions that reconfigurations caused; `coordination`: of their other messages. `event_hops`, `misrouted`,
+    `event_bytes`: of events. `overhead`: `subscriptions`, `coordination` and `misrouted` together. `event_hops_per_s`:
+    over the time from the first to the last event hop.
     """
     message, size = F.col("message"), F.col("bytes").cast("bigint")
     event = message == MESSAGE_EVENT
     control = ~event & ~message.isin(*ACKNOWLEDGEMENT_MESSAGES)
+    subscribing = message.isin(MESSAGE_SUBSCRIBE, MESSAGE_UNSUBSCRIBE)
     reconfiguring = F.col("cause") == CAUSE_RECONFIGURATION
     one_filter = F.col("filter").isNotNull().cast("bigint")
     interval_begin_ns = F.when(event, F.col("t_ns"))
@@ -48,9 +53,11 @@ def overhead(trace: DataFrame) -> DataFrame:
         .groupBy("run")
         .agg(
             _total("messages", control, 1),
+            _total("one_filter_each", control, F.greatest(F.col("filters"), F.lit(1))),
             _total("filters_carried", control, F.col("filters")),
             _total("control_bytes", control, size),
-            _total("subscriptions", message.isin(MESSAGE_SUBSCRIBE, MESSAGE_UNSUBSCRIBE) & reconfiguring, 1),
+            _total("subscriptions", subscribing & reconfiguring, 1),
+            _total("coordination", control & ~subscribing & reconfiguring, 1),
             _total("acknowledgements", message.isin(*ACKNOWLEDGEMENT_MESSAGES), 1),
             _total("event_hops", event, F.col("count")),
             _total("misrouted", event & reconfiguring, F.col("count")),
@@ -62,7 +69,7 @@ def overhead(trace: DataFrame) -> DataFrame:
     complete = runs.join(counted, "run", "left").na.fill(0)
     per_second = F.try_divide(F.col("event_hops") * F.lit(float(NS_PER_S)), F.col("hopping_ns"))
     return (
-        complete.withColumn("overhead", F.col("subscriptions") + F.col("misrouted"))
+        complete.withColumn("overhead", F.col("subscriptions") + F.col("coordination") + F.col("misrouted"))
         .withColumn("event_hops_per_s", F.coalesce(per_second, F.lit(0.0)))
         .drop("hopping_ns")
     )

@@ -126,7 +126,6 @@ class World:
         self.oracle.demand_apart(a, b)
         self.exchanges.forget_opened(a, b)
         self.adjacency[a][b] = self.adjacency[b][a] = latency_ns
-        self.oracle.stale = True
         self.chronicle.topology(self.now_ns, row.KIND_LINK_UP, a, b)
         self.connect(one, other, latency_ns, loss, announced=announced)
         self.oracle.assign_parents()

@@ -3,7 +3,7 @@
 import pytest
 
 from regraft.broker import Broker, BrokerConfig, FilterCatalogue
-from regraft.broker.effects import Forward, PeerMisbehaved, Refuse, Send
+from regraft.broker.effects import CloseLink, Forward, PeerMisbehaved, Refuse, Send, SetTimer
 from regraft.broker.inputs import (
     ClientDetached,
     ClientPublished,
@@ -13,8 +13,9 @@ from regraft.broker.inputs import (
     LinkDown,
     LinkUp,
     Received,
+    TimerFired,
 )
-from regraft.broker.messages import Confirm, Confirmed, Subscribe, Unsubscribe
+from regraft.broker.messages import Confirm, Confirmed, Reroute, Rerouted, Subscribe, Unsubscribe
 from regraft.model.events import Event
 
 
@@ -69,7 +70,15 @@ def test_neighbour_has_a_bound_on_its_filters() -> None:
 
 
 @pytest.mark.parametrize(
-    "message", [Subscribe(("a = 1",)), Unsubscribe(("a = 1",)), Confirm("x", 1, 1, ()), Confirmed("x", 1, 1, True)]
+    "message",
+    [
+        Subscribe(("a = 1",)),
+        Unsubscribe(("a = 1",)),
+        Confirm("x", 1, 1, ()),
+        Confirmed("x", 1, 1, True),
+        Reroute("x-y#1", ("a = 1",), (), ("x", "y"), 1),
+        Rerouted("x-y#1"),
+    ],
 )
 def test_control_message_without_a_link_is_reported(message) -> None:
     effects = Driver().give(Received("stranger", message))
@@ -136,3 +145,44 @@ def test_link_that_is_up_twice_is_the_worlds_mistake() -> None:
     driver.give(LinkUp("a", 1))
     with pytest.raises(AssertionError, match="up twice"):
         driver.give(LinkUp("a", 2))
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        Reroute("a-z#1", (), (), ("a", "b"), 0),  # no new link on it
+        Reroute("a-z#1", (), (), ("a", "b", "a"), 1),  # a broker comes twice
+        Reroute("a-z#1", (), (), ("a", "x"), 1),  # we are not on it
+        Reroute("a-z#1", (), (), ("b", "a"), 1),  # we are the first of it
+        Reroute("a-z#1", (), (), ("c", "b"), 1),  # the sender does not come before us
+        Reroute("a-z#1", ("a = 1", "a = 2", "a = 3"), (), ("a", "b"), 1),  # more than a neighbour may ask for
+        Rerouted("a-z#1"),  # answers nothing
+    ],
+)
+def test_peer_that_sends_a_recmsg_or_ctrlmsg_out_of_turn_is_isolated_and_changes_nothing(message) -> None:
+    driver = Driver(reconfiguration="path", filters_per_neighbour_max=2)
+    effects = driver.give(LinkUp("a", 1), LinkUp("c", 1), Received("a", message))
+    assert [type(effect) for effect in effects] == [PeerMisbehaved, CloseLink]
+    assert driver.broker.table.heard == {"a": 0, "c": 0}
+
+
+def test_recmsg_that_comes_twice_is_out_of_turn() -> None:
+    driver = Driver(reconfiguration="path")
+    message = Reroute("a-z#1", ("a = 1",), (), ("a", "b", "c"), 2)
+    driver.give(LinkUp("a", 1), LinkUp("c", 1), Received("a", message))
+    assert [type(effect) for effect in driver.give(Received("a", message))] == [PeerMisbehaved, CloseLink]
+
+
+def test_recmsgs_under_way_are_bounded_and_beyond_it_none_is_passed_on() -> None:
+    driver = Driver(reconfiguration="path", reroutes_max=1)
+    driver.give(LinkUp("a", 1), LinkUp("c", 1))
+    first, second = (Reroute(f"a-z#{n}", ("a = 1",), (), ("a", "b", "c"), 2) for n in (1, 2))
+    assert any(effect.neighbour == "c" for effect in driver.give(Received("a", first)))
+    assert not any(getattr(effect, "neighbour", "") == "c" for effect in driver.give(Received("a", second)))
+
+
+def test_new_link_that_is_announced_in_vain_is_used_when_its_time_has_come() -> None:
+    driver = Driver(reconfiguration="path")
+    driver.give(ClientSubscribed("s", "a = 1"))
+    assert [type(effect) for effect in driver.give(LinkUp("a", 1, announced="b-z#1"))] == [SetTimer]
+    assert driver.give(TimerFired("activate:a"))[-1] == Send("a", Subscribe(("a = 1",), "b-z#1"))

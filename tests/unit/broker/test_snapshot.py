@@ -82,7 +82,7 @@ def test_what_a_broker_still_waits_for_is_named() -> None:
     broker.handle(0, inputs.Received("a", Subscribe((FILTER,))))
     assert left_over(broker) == []
     broker.handle(0, inputs.LinkDown("a"))
-    assert left_over(broker) == ["reconfiguration.waiting: {'withdraw:a-b#1': 1}"]
+    assert left_over(broker) == ["replacing.lost.waiting: {'withdraw:a-b#1': 1}"]
     broker.handle(0, inputs.TimerFired("withdraw:a-b#1"))
     assert left_over(broker) == []
 

@@ -19,9 +19,9 @@ receiver moves a route and never lacks it. With covering nothing changes: `told`
 **Promise**: exact tables in the end, whatever breaks. Each RECMSG leaves both ends of its link agreed on what was
 asked; each broker settles what it has; so wherever the message stops, the tables are right for the tree as soon as
 nothing is withheld any more. Who cannot pass it on (the next link is gone, the broker is locked for an exchange, too
-many are under way) withholds P_add as `deferred` does. Who waits for it (R2 to take back, A1 and A2 to speak) waits
-`announced_within_ns`, or until the link that it would come over is lost, and goes on without it. So two paths that
-cross need no order: each step of either is whole.
+many are under way) withholds P_add as `deferred` does. A1 and A2, which wait for it, speak without it after
+`announced_within_ns`; R2 waits `withdraw_after_ns` longer. So two paths that cross need no order: each step of either
+is whole.
 
 Where we depart from the paper: (1) every RECMSG is answered. On the tail the answer comes from its end, and until then
 A2 does not ask A1 for what A1 asks for and P_add does not name: such filters led only to the old link, and the paper
