@@ -8,9 +8,11 @@ A hop of a `counted` or `summed` trace stands for many (`count` in its attribute
 (`filters`); where the attributes say nothing it is one of each. sem02 counts messages and icdcs03 (un)subscriptions of
 one filter each, so a message that carries a whole set (RECMSG, or any with `batch`) is counted both as it is and as
 many: `one_filter_each` is what the messages would be if each carried at most one. An event hop is *misrouted* if nobody
-beyond that link wanted the event, in the tree as it was at the time; the trace marks it by its cause. icdcs03 calls
-overhead what would not have been sent without the reconfigurations: (un)subscriptions that they caused, and misrouted events. To
-these come, where there are any, the messages that a protocol has beside (un)subscriptions (`coordination`).
+beyond that link wanted the event, in the tree as it was at the time; the trace marks it by its cause.
+
+icdcs03 calls overhead what would not have been sent without the reconfigurations: (un)subscriptions that they caused,
+and misrouted events. To these come, where there are any, the messages that a protocol has beside (un)subscriptions
+(`coordination`).
 """
 
 from pyspark.sql import Column, DataFrame
