@@ -7,13 +7,14 @@ BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench clean test-quick format lock
+.PHONY: help demo test check bench prove clean test-quick format lock
 
 help:
 	@echo "make demo        show a network being rewired while events flow, in under a minute"
 	@echo "make test        run every test (some need a Java virtual machine; one is fetched where none is found)"
 	@echo "make check       lint, format, types, import contracts, determinism rules"
 	@echo "make bench       measure matching, simulator, sweep and audit; print the figures as JSON"
+	@echo "make prove       walk every interleaving on small trees: what each protocol promises, proved"
 	@echo "make clean       remove the virtual environment and everything that was generated"
 	@echo
 	@echo "While developing: make test-quick (no Java, under a minute), make format, make lock (resolve versions anew)"
@@ -36,6 +37,9 @@ check: $(READY)
 
 bench: $(READY)
 	@$(BIN)/regraft bench all --json
+
+prove: $(READY)
+	$(BIN)/regraft prove
 
 format: $(READY)
 	$(BIN)/ruff check --fix src tests

@@ -8,7 +8,7 @@ import pytest
 
 from architecture.determinism import SOURCE, modules_of, violations
 
-DETERMINISTIC_ROOMS = ("model", "matching", "broker", "sim", "trace")
+DETERMINISTIC_ROOMS = ("model", "matching", "broker", "sim", "trace", "proving")
 
 PRELUDE = """
 from collections.abc import Iterable

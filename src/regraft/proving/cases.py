@@ -5,24 +5,17 @@ length of a wait, and here a timer fires whenever it likes. Trees are taken once
 that its symmetries turn into each other, one.
 """
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import chain, combinations, pairwise, permutations, product
+from itertools import combinations, permutations, product
 from typing import Literal
 
-from regraft.broker.inputs import (
-    ClientPublished,
-    ClientSubscribed,
-    ClientUnsubscribed,
-    ExchangeOrdered,
-    LeaveOrdered,
-)
+from regraft.broker.inputs import ClientPublished, ClientSubscribed, ClientUnsubscribed
 from regraft.broker.messages import Order as EventOrder
 from regraft.model.events import Event
-from regraft.model.trees import Adjacency, Link, adjacency_of, component, path
-from regraft.planning import exchange_on
-from regraft.proving.case import ATTRIBUTES, FILTER, Act, Case, client_of
-from regraft.proving.links import Cut, Lay, Mend, Operation, Order, pair
+from regraft.model.trees import Link
+from regraft.proving.case import ATTRIBUTES, FILTER, Act, client_of
+from regraft.proving.links import pair
 
 NAMES = "abcdefgh"
 PUBLISHER = "p"
@@ -45,34 +38,21 @@ def _renamed_links(links: list[Link] | tuple[Link, ...], names: dict[str, str]) 
     return tuple(sorted(pair(names[a], names[b]) for a, b in links))
 
 
+def brokers_of(tree: tuple[Link, ...]) -> Names:
+    return tuple(sorted(dict.fromkeys(broker for link in tree for broker in link)))
+
+
 def symmetries(tree: tuple[Link, ...]) -> list[dict[str, str]]:
     """The ways to rename the brokers of a tree that leave it as it is."""
-    names = sorted(dict.fromkeys(chain.from_iterable(tree)))
+    names = brokers_of(tree)
     renamings = (dict(zip(names, new, strict=True)) for new in permutations(names))
     return [renaming for renaming in renamings if _renamed_links(tree, renaming) == tree]
 
 
-def exchanges(tree: tuple[Link, ...]) -> Iterator[tuple[Link, Link]]:
-    """Every link, and every other one that can replace it, from either end."""
-    for link in tree:
-        adjacency = _without(tree, link)
-        one, other = (list(component(adjacency, end)) for end in link)
-        for a, b in product(one, other):
-            if pair(a, b) != link:
-                yield link, (a, b)
-                yield link, (b, a)
-
-
-def _without(tree: tuple[Link, ...], link: Link) -> Adjacency:
-    adjacency = adjacency_of(tree, "proof")
-    a, b = link
-    del adjacency[a][b], adjacency[b][a]
-    return adjacency
-
-
 @dataclass(frozen=True, slots=True, order=True)
 class Sketch:
-    """A case in brokers' names alone. `links` come in the order in which the kind of change reads them."""
+    """A case in brokers' names alone. `links` is what the kind of change makes of it: of two, the first has no
+    direction, the second has one."""
 
     subscribers: Names
     links: tuple[Link, ...]
@@ -89,10 +69,12 @@ class Sketch:
         )
 
 
-def sketches(tree: tuple[Link, ...], changes: list[tuple[Link, ...]], meanwhile: list[Meanwhile]) -> list[Sketch]:
+def sketches(
+    tree: tuple[Link, ...], changes: Sequence[tuple[Link, ...]], meanwhile: Sequence[Meanwhile]
+) -> list[Sketch]:
     """Every change with every set of subscribers and every place for what clients do meanwhile; of those that are one
     but for names, the first."""
-    brokers = sorted(dict.fromkeys(chain.from_iterable(tree)))
+    brokers = brokers_of(tree)
     same = symmetries(tree)
     found = []
     for size in range(len(brokers) + 1):
@@ -105,7 +87,7 @@ def sketches(tree: tuple[Link, ...], changes: list[tuple[Link, ...]], meanwhile:
     return found
 
 
-def _places(brokers: list[str], subscribers: Names, what: Meanwhile) -> list[Names]:
+def _places(brokers: Names, subscribers: Names, what: Meanwhile) -> list[Names]:
     match what:
         case "nothing":
             return [()]
@@ -126,14 +108,16 @@ def acts_of(sketch: Sketch, events: dict[str, Event], publications: int) -> tupl
             return ()
         case "publish":
             return tuple(
-                Act(sketch.at[0], ClientPublished(_event(events, PUBLISHER, number + 1)), number - 1 if number else None)
+                Act(
+                    sketch.at[0], ClientPublished(_event(events, PUBLISHER, number + 1)), number - 1 if number else None
+                )
                 for number in range(publications)
             )
         case "answer":
-            first, then = sketch.at
+            asking, answering = sketch.at
             question = _event(events, PUBLISHER, 1)
-            answer = _event(events, client_of(then), 1)
-            return Act(first, ClientPublished(question)), Act(then, ClientPublished(answer), got=question.name)
+            answer = _event(events, client_of(answering), 1)
+            return Act(asking, ClientPublished(question)), Act(answering, ClientPublished(answer), got=question.name)
         case "subscribe":
             return (Act(sketch.at[0], ClientSubscribed(client_of(sketch.at[0]), FILTER)),)
         case "unsubscribe":
@@ -146,17 +130,7 @@ def _event(events: dict[str, Event], publisher: str, sequence: int) -> Event:
 
 def earlier_events(order: EventOrder, brokers: Names) -> dict[str, Names]:
     """For each event that may be published, those that nobody may get after it."""
-    first = (f"{PUBLISHER}/1",)
+    first: Names = (f"{PUBLISHER}/1",)
     fifo = {} if order == "none" else {f"{PUBLISHER}/2": first}
     answers = {f"{client_of(broker)}/1": first for broker in brokers} if order == "causal" else {}
     return fifo | answers
-
-
-def planned(tree: tuple[Link, ...], number: int, removed: Link, added: Link, order: EventOrder) -> Operation:
-    step = exchange_on(path(adjacency_of(tree, "proof"), *added), removed)
-    (r1, r2), (a1, a2) = step.removed, step.added
-    return Order(r1, ExchangeOrdered(f"{r1}-{r2}>{a1}-{a2}#{number}", step.cycle, step.near, order))
-
-
-def broken(removed: Link, added: Link) -> tuple[Operation, ...]:
-    return Cut(removed), Lay(added)

@@ -43,11 +43,12 @@ def broken_promise(world: ProofWorld, state: State, *, done: bool) -> str:
         {client_of(name): name for name in stay},
         {client_of(name): dict.fromkeys(_filters(world, place), True) for name, place in stay.items()},
     )
-    if wrong := Tables().violations(remains):
-        return wrong[0]
     for name, place in stay.items():
         if place.core.is_locked:
             return f"{name} is locked at the end"
+    if wrong := Tables().violations(remains):
+        return wrong[0]
+    for name, place in stay.items():
         if left := left_over(place.core):
             return f"{name} waits at the end: {left[0]}"
     if links.under_way:
@@ -65,6 +66,8 @@ def broken_promise(world: ProofWorld, state: State, *, done: bool) -> str:
 def _filters(world: ProofWorld, place: Place) -> list[str]:
     filters: dict[str, None] = {}
     for act in place.acts:
+        if act in place.refused:
+            continue
         match world.places.inputs[act]:
             case ClientSubscribed(_, filter):
                 filters[filter] = None

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from regraft.proving.world import Fault, ProofWorld, State, Step
+from regraft.proving.world import BrokenPromiseError, ProofWorld, State, Step
 
 Ending = Callable[[State], str]  # why a state in which nothing is left to happen breaks a promise, or nothing
 
@@ -32,7 +32,7 @@ def search(world: ProofWorld, ending: Ending, extent: Extent) -> Violation | Non
     """Adds to `extent` as it goes."""
     try:
         reason = _deep(world, ending, extent)
-    except Fault as fault:
+    except BrokenPromiseError as fault:
         reason = fault.reason
     return _shortest(world, ending, reason) if reason else None
 
@@ -80,7 +80,7 @@ def _shortest(world: ProofWorld, ending: Ending, otherwise: str) -> Violation:
                 if after not in before:
                     before[after] = (state, step)
                     queue.append(after)
-        except Fault as fault:
+        except BrokenPromiseError as fault:
             return Violation(fault.reason, (*_story(world, before, state), *world.story(state, fault.step)))
         if is_end and (reason := ending(state)):
             return Violation(reason, _story(world, before, state))

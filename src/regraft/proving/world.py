@@ -30,7 +30,7 @@ class Step:
     open: Open | None = None
 
 
-class Fault(Exception):
+class BrokenPromiseError(Exception):
     """A step of this state breaks a promise."""
 
     def __init__(self, state: State, step: Step, reason: str) -> None:
@@ -147,7 +147,7 @@ class ProofWorld:
         return steps
 
     def steps(self, state: State) -> Iterator[tuple[Step, State]]:
-        """Each thing that may happen, and the state that it leads to. Raises `Fault` where it breaks a promise."""
+        """Each thing that may happen, and the state that it leads to; raises where that breaks a promise."""
         first = self.queues.first
         for step in self._arrivals(state):
             after = list(state)
@@ -165,7 +165,7 @@ class ProofWorld:
     def _taken(self, state: State, step: Step, after: list[int]) -> State:
         fault = self._give(after, step.target, step.given)
         if fault:
-            raise Fault(state, step, fault)
+            raise BrokenPromiseError(state, step, fault)
         return tuple(after)
 
     def _operated(self, state: State, step: Step, links: Links, puts: list[Put]) -> tuple[Step, State]:

@@ -6,8 +6,10 @@
 
 from typing import Protocol
 
-from regraft.model.trees import beyond_each_wire
+from regraft.broker import BrokerConfig, FilterCatalogue
+from regraft.model.trees import Adjacency, beyond_each_wire
 from regraft.sim.causality import Causality
+from regraft.sim.network import Node
 from regraft.sim.world import World
 
 EXAMPLES_MAX = 5
@@ -18,7 +20,24 @@ class Checker(Protocol):
         """Asked once, when the run has ended and nothing is under way."""
 
 
-def _exact(world: World, beyond: int, broker: str, neighbour: str) -> int:
+class Overlay(Protocol):
+    """What the tables are compared with: the tree, and what clients have subscribed to."""
+
+    @property
+    def config(self) -> BrokerConfig: ...
+    @property
+    def catalogue(self) -> FilterCatalogue: ...
+    @property
+    def nodes(self) -> dict[str, Node]: ...
+    @property
+    def adjacency(self) -> Adjacency: ...
+    @property
+    def home(self) -> dict[str, str]: ...
+    @property
+    def subscriptions(self) -> dict[str, dict[str, bool]]: ...
+
+
+def _exact(world: Overlay, beyond: int, broker: str, neighbour: str) -> int:
     """What a broker should have heard from a neighbour, from the final tree and the clients' filters alone."""
     match world.config.forwarding:
         case "message":
@@ -31,7 +50,7 @@ def _exact(world: World, beyond: int, broker: str, neighbour: str) -> int:
 class Tables:
     """Every broker's table is the one that the final tree and the clients' filters give when built from scratch."""
 
-    def violations(self, world: World) -> list[str]:
+    def violations(self, world: Overlay) -> list[str]:
         found = []
         for broker, node in world.nodes.items():
             if not node.alive:

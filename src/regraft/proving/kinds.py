@@ -1,0 +1,118 @@
+"""What is done to a tree while clients act: one object a kind of change.
+
+| kind | what the operator does | promised of events |
+|---|---|---|
+| `break` | a link breaks without warning, and another replaces it at any time later | nothing |
+| `exchange` | an exchange is ordered, and must come about | as the protocol says |
+| `join` | a new broker, whose clients act already, is linked as a leaf | all, in causal order |
+| `leave` | a leaf is ordered to leave, and does, or says why not | all, in causal order |
+
+A link that breaks is met by a coordinated protocol as by the one under it, which has proofs of its own; so is `break`
+of a coordinated protocol left out.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import product
+from typing import Literal
+
+from regraft.broker.inputs import ExchangeOrdered, LeaveOrdered
+from regraft.broker.messages import Order as EventOrder
+from regraft.model.trees import Adjacency, Link, adjacency_of, component, path
+from regraft.planning import exchange_on
+from regraft.proving.cases import Meanwhile, Names, Sketch
+from regraft.proving.links import Cut, Lay, Operation, Order, pair
+
+Tree = tuple[Link, ...]
+Threads = tuple[tuple[Operation, ...], ...]
+KindName = Literal["break", "exchange", "join", "leave"]
+CHANGES: tuple[KindName, ...] = ("break", "exchange", "join", "leave")
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """`changes`: all that can be done to a tree; `threads`: a change as what the operator does; `order`: what is
+    promised of events (None: nothing); `done`: an exchange must come about, and not only end."""
+
+    changes: Callable[[Tree], Iterable[tuple[Link, ...]]]
+    threads: Callable[[Tree, tuple[Link, ...]], Threads]
+    meanwhile: tuple[Meanwhile, ...]
+    order: EventOrder | None
+    done: bool = False
+    joins: bool = False
+
+    def joining(self, sketch: Sketch) -> str:
+        return sketch.links[1][0] if self.joins else ""
+
+    def makes_sense(self, sketch: Sketch) -> bool:
+        return self.joining(sketch) not in sketch.subscribers
+
+
+def kinds_of(order: EventOrder | None) -> dict[KindName, Kind]:
+    """Those that a protocol is proved for, by the order that it promises for planned exchanges."""
+    leaves: tuple[Meanwhile, ...] = ("publish", "answer", "subscribe", "unsubscribe")
+    found: dict[KindName, Kind] = {}
+    if order is None:
+        found["break"] = Kind(_breaks, _broken, ("subscribe", "unsubscribe"), None)
+    else:
+        meanwhile = leaves if order == "causal" else tuple(what for what in leaves if what != "answer")
+        found["exchange"] = Kind(exchanges, _planned(order), meanwhile, order, done=True)
+    found["join"] = Kind(_leaves, lambda tree, links: ((Lay(links[0]),),), leaves, "causal", joins=True)
+    found["leave"] = Kind(_leaves, lambda tree, links: ((Order(links[1][0], LeaveOrdered()),),), leaves, "causal")
+    return found
+
+
+def exchanges(tree: Tree) -> Iterator[tuple[Link, Link]]:
+    """Every link, and every other one that can replace it, from either end."""
+    for link in tree:
+        adjacency = _without(tree, link)
+        one, other = (list(component(adjacency, end)) for end in link)
+        for a, b in product(one, other):
+            if pair(a, b) != link:
+                yield link, (a, b)
+                yield link, (b, a)
+
+
+def _without(tree: Tree, link: Link) -> Adjacency:
+    adjacency = adjacency_of(tree, "proof")
+    a, b = link
+    del adjacency[a][b], adjacency[b][a]
+    return adjacency
+
+
+def _breaks(tree: Tree) -> Iterator[tuple[Link, Link]]:
+    """A link that returns is one that replaces itself."""
+    for link in tree:
+        yield link, link
+    for removed, added in exchanges(tree):
+        if added == pair(*added):
+            yield removed, added
+
+
+def _leaves(tree: Tree) -> Iterator[tuple[Link, Link]]:
+    """The link of each leaf; the second time from the leaf's end."""
+    names: Names = tuple(broker for link in tree for broker in link)
+    for a, b in tree:
+        for leaf, neighbour in ((a, b), (b, a)):
+            if names.count(leaf) == 1:
+                yield (a, b), (leaf, neighbour)
+
+
+def _broken(tree: Tree, links: tuple[Link, ...]) -> Threads:
+    removed, added = links
+    return ((Cut(removed), Lay(added)),)
+
+
+def _planned(order: EventOrder) -> Callable[[Tree, tuple[Link, ...]], Threads]:
+    def threads(tree: Tree, links: tuple[Link, ...]) -> Threads:
+        """A pair of links for each exchange."""
+        numbered = enumerate(zip(links[::2], links[1::2], strict=True), start=1)
+        return tuple((planned(tree, number, *exchange, order),) for number, exchange in numbered)
+
+    return threads
+
+
+def planned(tree: Tree, number: int, removed: Link, added: Link, order: EventOrder) -> Operation:
+    step = exchange_on(path(adjacency_of(tree, "proof"), *added), removed)
+    (r1, r2), (a1, a2) = step.removed, step.added
+    return Order(r1, ExchangeOrdered(f"{r1}-{r2}>{a1}-{a2}#{number}", step.cycle, step.near, order))

@@ -1,0 +1,123 @@
+"""Every interleaving on small trees keeps what the protocols promise; bugs planted on purpose are found.
+
+`make prove` walks larger trees.
+"""
+
+import pytest
+
+from regraft.broker.membership import Membership
+from regraft.broker.messages import Control, SignalStep
+from regraft.broker.reconfiguration.coordinated import Coordinated
+from regraft.broker.reconfiguration.cycle import Part
+from regraft.broker.reconfiguration.deferred import Deferred
+from regraft.broker.reconfiguration.strawman import Strawman
+from regraft.broker.routing.settlement import Settlement
+from regraft.proving import CHANGES, PROTOCOLS, KindName, Proof, prove
+from regraft.sim.scenario import Protocol
+
+
+def proofs(protocol: Protocol, changes: tuple[KindName, ...] = CHANGES) -> list[Proof]:
+    return [proof for brokers in (2, 3) for proof in prove(protocol, brokers, changes)]
+
+
+def violation(protocol: Protocol, change: KindName) -> str:
+    """The first that is found, with its story."""
+    for proof in proofs(protocol, (change,)):
+        if proof.violation is not None:
+            return "\n".join([*proof.violation.story, proof.violation.reason])
+    return ""
+
+
+@pytest.mark.parametrize("protocol", [name for name in PROTOCOLS if name != "coordinated-causal"])
+def test_promises_hold_on_trees_of_up_to_3_brokers(protocol: Protocol) -> None:
+    found = proofs(protocol)
+    assert [proof.violation for proof in found] == [None] * len(found)
+    assert sum(proof.cases for proof in found) > 100
+    assert sum(proof.states for proof in found) > 8_000
+
+
+def test_the_same_states_are_found_again() -> None:
+    assert proofs("deferred", ("break",)) == proofs("deferred", ("break",))
+
+
+def test_a_route_that_is_never_withdrawn_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Strawman, "withheld", 1)
+    assert "wrong entries" in violation("strawman", "break")
+
+
+def test_a_timer_that_withdraws_what_a_new_incarnation_has_asked_for_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A deferred unsubscription that does not look whether the filter has come back."""
+    expired = 1 << 40
+    expire, settle = Deferred.expire, Settlement.settle
+
+    def settle_blindly(self: Settlement, changed: int, reconfiguration: str) -> None:
+        if changed & expired:
+            changed &= ~expired
+            for neighbour in self.table.heard:
+                self.table.heard[neighbour] &= ~changed
+        settle(self, changed, reconfiguration)
+
+    monkeypatch.setattr(Deferred, "expire", lambda self, timer: expire(self, timer) | expired)
+    monkeypatch.setattr(Settlement, "settle", settle_blindly)
+    story = violation("deferred", "break")
+    assert "wakes up: withdraw:" in story
+    assert "wrong entries" in story
+
+
+def test_an_event_that_does_not_wait_behind_the_new_link_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Coordinated, "held_back", lambda self, event, came_from: False)
+    assert violation("coordinated-fifo", "exchange").endswith("gets p/1 after p/2")
+
+
+def test_an_event_that_waits_for_one_separator_only_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is enough for the order of each publisher is not enough for causal order."""
+
+    def release(self: Coordinated, part: Part) -> None:
+        if not part.open and part.other:
+            self._let_go(part)
+
+    monkeypatch.setattr(Coordinated, "_release", release)
+    assert "gets p/1 after s-" in violation("coordinated-causal", "exchange")
+
+
+def test_routes_that_do_not_wait_until_the_stale_ones_are_gone_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    def holds(self: Coordinated, neighbour: str, message: Control) -> bool:
+        return False
+
+    monkeypatch.setattr(Coordinated, "holds", holds)
+    assert "wrong entries" in violation("coordinated-none", "exchange")
+
+
+def test_an_event_that_takes_the_colour_of_each_broker_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    def is_gray(self: Coordinated, came_from: str, exchange: str) -> bool:
+        assert self.part is not None
+        return self.part.gray
+
+    monkeypatch.setattr(Coordinated, "is_gray", is_gray)
+    assert "gets p/1 twice" in violation("coordinated-none", "exchange")
+
+
+def test_an_old_link_that_is_closed_too_early_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    def drained(self: Coordinated, part: Part) -> None:
+        if part.is_first and part.crossed:
+            self._say(part.outward, "drained")
+            self._finish(part)
+
+    monkeypatch.setattr(Coordinated, "_old_link_drained", drained)
+    assert violation("coordinated-none", "exchange") != ""
+
+
+def test_an_unlock_that_never_comes_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    say = Coordinated._say
+
+    def say_no_unlock(self: Coordinated, neighbour: str, step: SignalStep) -> None:
+        if step != "unlock":
+            say(self, neighbour, step)
+
+    monkeypatch.setattr(Coordinated, "_say", say_no_unlock)
+    assert "locked at the end" in violation("coordinated-none", "exchange")
+
+
+def test_what_is_published_before_the_welcome_is_found_to_be_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Membership, "join_ordered", lambda self: None)
+    assert "never gets p/1" in violation("deferred", "join")
