@@ -20,9 +20,6 @@ MEMO_LENGTH_MAX = 65_536
 class Matched(dict[Event, int]):
     """What `match` has found, by the event's identity. It is the world's: a copy of a broker looks into the same."""
 
-    def __deepcopy__(self, memo: dict[int, object]) -> "Matched":
-        return self
-
 
 class FilterCatalogue:
     """`covering` keeps, for each filter, which others cover it: one comparison with each other filter when it comes."""
@@ -36,9 +33,6 @@ class FilterCatalogue:
         self._coverees: dict[int, int] = {}
         # For whoever cannot wait for a call. Emptied when a filter comes or goes, or when it grows too long.
         self.matched = Matched()
-
-    def __deepcopy__(self, memo: dict[int, object]) -> "FilterCatalogue":
-        return self  # the world's
 
     def bit(self, text: str) -> int:
         """The bit of a filter that somebody holds, by its canonical text; 0 for any other."""

@@ -2,8 +2,8 @@
 
 Both functions walk the broker as a graph of objects, and need not be told when a part gains an attribute. They count on
 what holds for every part of the brain: its state is plain data (numbers, texts, tuples, frozen messages, lists,
-dictionaries, objects of these), and it reaches other parts by attributes and bound methods. A closure could hide
-state, so it is refused.
+dictionaries, objects of these), and it reaches other parts by attributes and bound methods. Anything else, such as a
+closure, may hide state and is refused.
 
 The configuration and the catalogue belong to the world and are shared by a broker and its clones. While clones live,
 the catalogue must therefore hold every filter that they speak of (`FixedCatalogue`): it cannot count who holds what in
@@ -11,8 +11,8 @@ histories that exclude each other.
 """
 
 from collections.abc import Hashable
-from copy import deepcopy
-from types import FunctionType, MethodType
+from enum import Enum, auto
+from types import MethodType
 from typing import Any
 
 import msgspec
@@ -20,10 +20,6 @@ import msgspec
 from regraft.broker.catalogue import FilterCatalogue, Matched
 from regraft.broker.core import Broker
 from regraft.broker.routing import KnownWays
-
-_IMMUTABLE = (int, str, bytes, float, type(None), msgspec.Struct)
-# The world's, or worked out from the rest, or a way to a part that is an attribute as well.
-_ELSEWHERE = (FilterCatalogue, Matched, KnownWays, MethodType)
 
 # What a broker keeps for as long as it lives; everything else is gone when it is at rest.
 _LASTING = ("table", "_incarnations", "_held", "_parent", "_serial")
@@ -48,7 +44,8 @@ class FixedCatalogue(FilterCatalogue):
 
 def clone(broker: Broker) -> Broker:
     """Another broker in the same state; what either is told from now on is no business of the other."""
-    return deepcopy(broker)
+    copied: Broker = _copied(broker, {})
+    return copied
 
 
 def state_of(broker: Broker) -> Hashable:
@@ -57,6 +54,46 @@ def state_of(broker: Broker) -> Hashable:
     The order of a dictionary counts, since it decides the order of effects.
     """
     return _frozen(broker, {})
+
+
+class _Nature(Enum):
+    VALUE = auto()  # it never changes
+    ELSEWHERE = auto()  # it is the world's
+    KNOWN = auto()  # it is worked out from the rest, and may be forgotten
+    METHOD = auto()  # a way to another part, which is an attribute of something as well
+    TUPLE = auto()
+    DICTIONARY = auto()
+    LIST = auto()
+    OBJECT = auto()
+
+
+_STATELESS = (_Nature.ELSEWHERE, _Nature.KNOWN, _Nature.METHOD)
+
+
+def _nature_of(kind: type) -> _Nature:
+    if issubclass(kind, int | str | bytes | float | type(None) | msgspec.Struct):
+        return _Nature.VALUE
+    if issubclass(kind, FilterCatalogue | Matched):
+        return _Nature.ELSEWHERE
+    if issubclass(kind, KnownWays):
+        return _Nature.KNOWN
+    if issubclass(kind, MethodType):
+        return _Nature.METHOD
+    for plain, nature in ((tuple, _Nature.TUPLE), (dict, _Nature.DICTIONARY), (list, _Nature.LIST)):
+        if issubclass(kind, plain):
+            return nature
+    assert kind.__module__.startswith("regraft."), f"a {kind.__name__} may hide state"
+    return _Nature.OBJECT
+
+
+_natures: dict[type, _Nature] = {}
+
+
+def _nature(kind: type) -> _Nature:
+    nature = _natures.get(kind)
+    if nature is None:
+        nature = _natures[kind] = _nature_of(kind)
+    return nature
 
 
 class _Same:
@@ -74,22 +111,50 @@ class _Same:
         return isinstance(other, _Same) and self.thing is other.thing
 
 
+def _copied(thing: Any, copies: dict[_Same, Any]) -> Any:
+    """`copies` holds one for each changeable thing, so that what was shared is shared again."""
+    nature = _nature(type(thing))
+    if nature is _Nature.VALUE or nature is _Nature.ELSEWHERE:
+        return thing
+    if nature is _Nature.KNOWN:
+        return type(thing)()
+    if nature is _Nature.TUPLE:
+        return tuple([_copied(part, copies) for part in thing])
+    if nature is _Nature.METHOD:
+        return MethodType(thing.__func__, _copied(thing.__self__, copies))
+    same = _Same(thing)
+    copy = copies.get(same)
+    if copy is None:
+        kind: Any = type(thing)
+        copy = copies[same] = kind.__new__(kind)
+        if nature is _Nature.DICTIONARY:
+            for key, value in thing.items():
+                copy[key] = _copied(value, copies)
+        elif nature is _Nature.LIST:
+            copy.extend([_copied(part, copies) for part in thing])
+        else:
+            for name, value in _attributes(thing).items():
+                setattr(copy, name, _copied(value, copies))
+    return copy
+
+
 def _frozen(thing: Any, seen: dict[_Same, int]) -> Hashable:
     """`seen` numbers the changeable things in the order in which they are met, so that sharing counts, too."""
-    if isinstance(thing, _IMMUTABLE):
-        return thing
-    if isinstance(thing, tuple):
-        return tuple([_frozen(part, seen) for part in thing])
-    if isinstance(thing, _ELSEWHERE):
+    nature = _nature(type(thing))
+    if nature is _Nature.VALUE:
+        value: Hashable = thing
+        return value
+    if nature in _STATELESS:
         return None
-    assert not isinstance(thing, FunctionType), f"a closure may hide state: {thing.__qualname__}"
+    if nature is _Nature.TUPLE:
+        return tuple([_frozen(part, seen) for part in thing])
     same = _Same(thing)
     if same in seen:
         return ("met", seen[same])
     seen[same] = len(seen)
-    if isinstance(thing, dict):
+    if nature is _Nature.DICTIONARY:
         return ("dict", *[(key, _frozen(value, seen)) for key, value in thing.items()])
-    if isinstance(thing, list):
+    if nature is _Nature.LIST:
         return ("list", *[_frozen(part, seen) for part in thing])
     return (type(thing).__name__, *[_frozen(value, seen) for value in _attributes(thing).values()])
 
@@ -97,8 +162,11 @@ def _frozen(thing: Any, seen: dict[_Same, int]) -> Hashable:
 def _attributes(thing: object) -> dict[str, Any]:
     if hasattr(thing, "__dict__"):
         return vars(thing)
-    names = [name for kind in reversed(type(thing).__mro__) for name in getattr(kind, "__slots__", ())]
-    return {name: getattr(thing, name) for name in names}
+    return {name: getattr(thing, name) for name in _slots(type(thing))}
+
+
+def _slots(kind: type) -> tuple[str, ...]:
+    return tuple(name for base in reversed(kind.__mro__) for name in getattr(base, "__slots__", ()))
 
 
 def left_over(broker: Broker) -> list[str]:
@@ -110,9 +178,10 @@ def left_over(broker: Broker) -> list[str]:
 
 
 def _differences(place: str, thing: Any, fresh: Any, seen: dict[_Same, None]) -> list[str]:
-    if isinstance(thing, _ELSEWHERE) or _Same(thing) in seen:
+    nature = _nature(type(thing))
+    if nature in _STATELESS or _Same(thing) in seen:
         return []
-    if isinstance(thing, (*_IMMUTABLE, tuple, dict, list)) or type(thing) is not type(fresh):
+    if nature is not _Nature.OBJECT or type(thing) is not type(fresh):
         return [] if thing == fresh else [f"{place}: {thing}"]
     seen[_Same(thing)] = None
     found = []

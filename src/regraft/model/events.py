@@ -25,9 +25,6 @@ class Event(msgspec.Struct, frozen=True, tag="event", gc=False, eq=False):
     attributes: Mapping[str, Value]
     payload: bytes = b""
 
-    def __deepcopy__(self, memo: dict[int, object]) -> "Event":
-        return self
-
     @property
     def name(self) -> str:
         return f"{self.publisher}/{self.sequence}"

@@ -90,7 +90,7 @@ def test_what_a_broker_still_waits_for_is_named() -> None:
 def test_a_closure_is_refused() -> None:
     broker = fresh()
     broker._settlement._withheld = lambda: 0
-    with pytest.raises(AssertionError, match="a closure may hide state"):
+    with pytest.raises(AssertionError, match="a function may hide state"):
         state_of(broker)
 
 

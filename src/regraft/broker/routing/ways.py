@@ -8,8 +8,6 @@ All this is worked out from the table as it is, and forgotten when the table may
 broker's state (`broker/snapshot.py`).
 """
 
-from typing import Any, Self
-
 from regraft.broker.effects import Route
 from regraft.broker.routing.table import SubscriptionTable
 
@@ -51,6 +49,3 @@ class Ways:
 
 class KnownWays(dict[str, Ways]):
     """What has been worked out since the table last changed, by where an event came from."""
-
-    def __deepcopy__(self, _: dict[int, Any]) -> Self:
-        return type(self)()
