@@ -4,6 +4,7 @@
 |---|---|---|
 | `break` | a link breaks without warning, and another replaces it at any time later | nothing |
 | `exchange` | an exchange is ordered, and must come about | as the protocol says |
+| `overlap` | two exchanges whose cycles share a broker are ordered, and must end; on 3 brokers | as the protocol says |
 | `join` | a new broker, whose clients act already, is linked as a leaf | all, in causal order |
 | `leave` | a leaf is ordered to leave, and does, or says why not | all, in causal order |
 
@@ -13,7 +14,7 @@ of a coordinated protocol left out.
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from itertools import product
+from itertools import combinations, product
 from typing import Literal
 
 from regraft.broker.inputs import ExchangeOrdered, LeaveOrdered
@@ -25,8 +26,8 @@ from regraft.proving.links import Cut, Lay, Operation, Order, pair
 
 Tree = tuple[Link, ...]
 Threads = tuple[tuple[Operation, ...], ...]
-KindName = Literal["break", "exchange", "join", "leave"]
-CHANGES: tuple[KindName, ...] = ("break", "exchange", "join", "leave")
+KindName = Literal["break", "exchange", "overlap", "join", "leave"]
+CHANGES: tuple[KindName, ...] = ("break", "exchange", "overlap", "join", "leave")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +41,7 @@ class Kind:
     order: EventOrder | None
     done: bool = False
     joins: bool = False
+    brokers_max: int = 8  # beyond, it would not end in a day
 
     def joining(self, sketch: Sketch) -> str:
         return sketch.links[1][0] if self.joins else ""
@@ -57,6 +59,7 @@ def kinds_of(order: EventOrder | None) -> dict[KindName, Kind]:
     else:
         meanwhile = leaves if order == "causal" else tuple(what for what in leaves if what != "answer")
         found["exchange"] = Kind(exchanges, _planned(order), meanwhile, order, done=True)
+        found["overlap"] = Kind(_overlaps, _planned(order), ("publish",), order, brokers_max=3)
     found["join"] = Kind(_leaves, lambda tree, links: ((Lay(links[0]),),), leaves, "causal", joins=True)
     found["leave"] = Kind(_leaves, lambda tree, links: ((Order(links[1][0], LeaveOrdered()),),), leaves, "causal")
     return found
@@ -110,6 +113,17 @@ def _planned(order: EventOrder) -> Callable[[Tree, tuple[Link, ...]], Threads]:
         return tuple((planned(tree, number, *exchange, order),) for number, exchange in numbered)
 
     return threads
+
+
+def _cycle(tree: Tree, change: tuple[Link, Link]) -> list[str]:
+    return path(adjacency_of(tree, "proof"), *change[1])
+
+
+def _overlaps(tree: Tree) -> Iterator[tuple[Link, ...]]:
+    for one, other in combinations(exchanges(tree), 2):
+        others = _cycle(tree, other)
+        if any(broker in others for broker in _cycle(tree, one)):
+            yield (*one, *other)
 
 
 def planned(tree: Tree, number: int, removed: Link, added: Link, order: EventOrder) -> Operation:

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from regraft.broker.effects import CloseLink, ExchangeEnded, LeaveAnswered, OpenLink
 from regraft.broker.inputs import ExchangeOrdered, Input, LeaveOrdered, LinkDown, LinkRefused, LinkUp
-from regraft.model.trees import Adjacency, Link, component
+from regraft.model.trees import Adjacency, Link
 from regraft.proving.places import Asked
 
 Value = TypeVar("Value", bound=Any)
@@ -42,14 +42,6 @@ class Lay:
 
 
 @dataclass(frozen=True, slots=True)
-class Mend:
-    """What has come apart is joined, by the first broker of each part."""
-
-    def __str__(self) -> str:
-        return "mend"
-
-
-@dataclass(frozen=True, slots=True)
 class Order:
     """The operator orders something of a broker."""
 
@@ -63,7 +55,7 @@ class Order:
         return f"exchange {cycle[0]}-{cycle[-1]} > {cycle[near - 1]}-{cycle[near]}"
 
 
-Operation = Cut | Lay | Mend | Order
+Operation = Cut | Lay | Order
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,8 +135,6 @@ class LinkLayer:
                 return self.cut(links, operation.link)
             case Lay():
                 return self.lay(links, *operation.link)
-            case Mend():
-                return self._mend(links)
             case Order(broker, given):
                 if isinstance(given, LeaveOrdered):
                     links = replace(links, leaving=(*links.leaving, broker))
@@ -161,15 +151,6 @@ class LinkLayer:
         if pair(*link) not in links.tree:
             return self._forget_opened(links, *link)
         return self._disconnect(replace(links, tree=_without(links.tree, pair(*link))), *link)
-
-    def _mend(self, links: Links) -> tuple[Links, list[Put]]:
-        puts: list[Put] = []
-        for broker in self.brokers:
-            adjacency = links.adjacency(self.brokers)
-            if broker in adjacency and broker not in component(adjacency, self.brokers[0]):
-                links, more = self.lay(links, self.brokers[0], broker)
-                puts += more
-        return links, puts
 
     def _connect(self, links: Links, a: str, b: str, exchange: str) -> tuple[Links, list[Put]]:
         incarnation = dict(links.counts).get(pair(a, b), 0) + 1
@@ -215,9 +196,9 @@ class LinkLayer:
 
     def _close(self, links: Links, broker: str, neighbour: str, exchange: str) -> tuple[Links, list[Put]]:
         if exchange in links.under_way:
-            added = next(link for link, name in links.opened if name == exchange)
+            added = [link for link, name in links.opened if name == exchange]  # none if the new link broke at the last
             opened = tuple(item for item in links.opened if item[1] != exchange)
-            tree = tuple(sorted((*_without(links.tree, pair(broker, neighbour)), added)))
+            tree = tuple(sorted((*_without(links.tree, pair(broker, neighbour)), *added)))
             return self._disconnect(replace(links, opened=opened, tree=tree), broker, neighbour)
         if pair(broker, neighbour) in dict(links.opened):
             return self._forget_opened(links, broker, neighbour)

@@ -46,7 +46,7 @@ def prove(
 ) -> Iterator[Proof]:
     """A proof for each of these kinds of change and each tree of so many brokers."""
     for name, kind in kinds_of(PROTOCOLS[protocol][1]).items():
-        if name in changes:
+        if name in changes and brokers <= kind.brokers_max:
             for tree in trees(brokers):
                 yield _prove_on(tree, protocol, name, kind, progress)
 

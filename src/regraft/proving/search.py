@@ -31,13 +31,14 @@ class Violation:
 def search(world: ProofWorld, ending: Ending, extent: Extent) -> Violation | None:
     """Adds to `extent` as it goes."""
     try:
-        reason = _deep(world, ending, extent)
-    except BrokenPromiseError as fault:
-        reason = fault.reason
-    return _shortest(world, ending, reason) if reason else None
+        round_ = _deep(world, ending, extent)
+    except BrokenPromiseError:
+        return _shortest(world, ending, [])
+    return _shortest(world, ending, round_) if round_ is not None else None
 
 
-def _deep(world: ProofWorld, ending: Ending, extent: Extent) -> str:
+def _deep(world: ProofWorld, ending: Ending, extent: Extent) -> list[State] | None:
+    """None where all is well; else the states of a run that goes round, or none where a promise is broken at an end."""
     visited = {world.begin}
     way = {world.begin}
     stack = [(world.begin, world.steps(world.begin))]
@@ -56,23 +57,30 @@ def _deep(world: ProofWorld, ending: Ending, extent: Extent) -> str:
                 fresh = True
                 break
             if after in way:
-                return "a run goes round for ever"
+                states = [earlier for earlier, _ in stack]
+                return states[states.index(after) :]
         else:
             if fresh:
                 extent.endings += 1
-                if reason := ending(state):
-                    return reason
+                if ending(state):
+                    return []
             fresh = False
             way.discard(state)
             stack.pop()
-    return ""
+    return None
 
 
-def _shortest(world: ProofWorld, ending: Ending, otherwise: str) -> Violation:
+def _shortest(world: ProofWorld, ending: Ending, round_: list[State]) -> Violation:
+    """Of all that break a promise at a step or at an end; or to where the run goes round."""
     before: dict[State, tuple[State, Step] | None] = {world.begin: None}
     queue = deque([world.begin])
     while queue:
         state = queue.popleft()
+        if round_ and state == round_[0]:
+            once = tuple(
+                line for at in (*range(1, len(round_)), 0) for line in _between(world, round_[at - 1], round_[at])
+            )
+            return Violation("a run goes round for ever", (*_story(world, before, state), "again and again:", *once))
         is_end = True
         try:
             for step, after in world.steps(state):
@@ -84,7 +92,11 @@ def _shortest(world: ProofWorld, ending: Ending, otherwise: str) -> Violation:
             return Violation(fault.reason, (*_story(world, before, state), *world.story(state, fault.step)))
         if is_end and (reason := ending(state)):
             return Violation(reason, _story(world, before, state))
-    return Violation(otherwise, ())
+    raise AssertionError("what was found going deep is not found going wide")
+
+
+def _between(world: ProofWorld, state: State, following: State) -> list[str]:
+    return next(world.story(state, step) for step, after in world.steps(state) if after == following)
 
 
 def _story(world: ProofWorld, before: dict[State, tuple[State, Step] | None], state: State) -> tuple[str, ...]:
