@@ -12,6 +12,7 @@ from regraft.broker.messages import Membership as MembershipMessage
 from regraft.broker.reconfiguration.coordinated import Coordinated
 from regraft.broker.reconfiguration.cycle import Part
 from regraft.broker.reconfiguration.deferred import Deferred
+from regraft.broker.reconfiguration.path import Path
 from regraft.broker.reconfiguration.strawman import Strawman
 from regraft.broker.routing.settlement import Settlement
 from regraft.proving import CHANGES, PROTOCOLS, KindName, Proof, prove
@@ -54,18 +55,23 @@ def test_a_timer_that_withdraws_what_a_new_incarnation_has_asked_for_is_found(mo
     expired = 1 << 40
     expire, settle = Deferred.expire, Settlement.settle
 
-    def settle_blindly(self: Settlement, changed: int, reconfiguration: str) -> None:
+    def settle_blindly(self: Settlement, changed: int, reconfiguration: str, apart: str = "") -> int:
         if changed & expired:
             changed &= ~expired
             for neighbour in self.table.heard:
                 self.table.heard[neighbour] &= ~changed
-        settle(self, changed, reconfiguration)
+        return settle(self, changed, reconfiguration, apart)
 
     monkeypatch.setattr(Deferred, "expire", lambda self, timer: expire(self, timer) | expired)
     monkeypatch.setattr(Settlement, "settle", settle_blindly)
     story = violation("deferred", "break")
     assert "wakes up: withdraw:" in story
     assert "wrong entries" in story
+
+
+def test_a_path_that_hears_what_crosses_its_message_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Path, "ignored", lambda self, neighbour: 0)
+    assert "wrong entries" in violation("path", "replace")
 
 
 def test_an_event_that_does_not_wait_behind_the_new_link_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -134,7 +134,7 @@ def _copied(thing: Any, copies: dict[_Same, Any]) -> Any:
             copy.extend([_copied(part, copies) for part in thing])
         else:
             for name, value in _attributes(thing).items():
-                setattr(copy, name, _copied(value, copies))
+                object.__setattr__(copy, name, _copied(value, copies))  # it may be frozen
     return copy
 
 

@@ -21,6 +21,7 @@ REPORT_EVERY_S = 0.5
 
 class Change(StrEnum):
     BREAK = "break"
+    REPLACE = "replace"
     EXCHANGE = "exchange"
     OVERLAP = "overlap"
     JOIN = "join"

@@ -3,6 +3,7 @@
 | kind | what the operator does | promised of events |
 |---|---|---|
 | `break` | a link breaks without warning, and another replaces it at any time later | nothing |
+| `replace` | the same, and both ends of the lost link are told what replaces it | nothing |
 | `exchange` | an exchange is ordered, and must come about | as the protocol says |
 | `overlap` | two exchanges whose cycles share a broker are ordered, and must end; on 3 brokers | as the protocol says |
 | `join` | a new broker, whose clients act already, is linked as a leaf | all, in causal order |
@@ -17,6 +18,7 @@ from dataclasses import dataclass
 from itertools import combinations, product
 from typing import Literal
 
+from regraft.broker.config import Reconfiguration
 from regraft.broker.inputs import ExchangeOrdered, LeaveOrdered
 from regraft.broker.messages import Order as EventOrder
 from regraft.model.trees import Adjacency, Link, adjacency_of, component, path
@@ -26,8 +28,8 @@ from regraft.proving.links import Cut, Lay, Operation, Order, pair
 
 Tree = tuple[Link, ...]
 Threads = tuple[tuple[Operation, ...], ...]
-KindName = Literal["break", "exchange", "overlap", "join", "leave"]
-CHANGES: tuple[KindName, ...] = ("break", "exchange", "overlap", "join", "leave")
+KindName = Literal["break", "replace", "exchange", "overlap", "join", "leave"]
+CHANGES: tuple[KindName, ...] = ("break", "replace", "exchange", "overlap", "join", "leave")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +52,14 @@ class Kind:
         return self.joining(sketch) not in sketch.subscribers
 
 
-def kinds_of(order: EventOrder | None) -> dict[KindName, Kind]:
-    """Those that a protocol is proved for, by the order that it promises for planned exchanges."""
+def kinds_of(reconfiguration: Reconfiguration, order: EventOrder | None) -> dict[KindName, Kind]:
+    """Those that a protocol is proved for: by what it does about breaks, and the order that it keeps in exchanges."""
     leaves: tuple[Meanwhile, ...] = ("publish", "answer", "subscribe", "unsubscribe")
     found: dict[KindName, Kind] = {}
     if order is None:
         found["break"] = Kind(_breaks, _broken, ("subscribe", "unsubscribe"), None)
+        if reconfiguration == "path":
+            found["replace"] = Kind(_breaks_by_end, _replaced, ("subscribe", "unsubscribe"), None)
     else:
         meanwhile = leaves if order == "causal" else tuple(what for what in leaves if what != "answer")
         found["exchange"] = Kind(exchanges, _planned(order), meanwhile, order, done=True)
@@ -90,6 +94,19 @@ def _breaks(tree: Tree) -> Iterator[tuple[Link, Link]]:
     for removed, added in exchanges(tree):
         if added == pair(*added):
             yield removed, added
+
+
+def _breaks_by_end(tree: Tree) -> Iterator[tuple[Link, Link]]:
+    """Which end of the lost link comes first in the way between them is the operator's choice: both are tried."""
+    for removed, added in _breaks(tree):
+        yield removed, added
+        yield removed, added[::-1]
+
+
+def _replaced(tree: Tree, links: tuple[Link, ...]) -> Threads:
+    removed, added = links
+    first = removed if added == pair(*added) else removed[::-1]
+    return ((Cut(removed), Lay(pair(*added), replaces=first)),)
 
 
 def _leaves(tree: Tree) -> Iterator[tuple[Link, Link]]:

@@ -14,8 +14,9 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from regraft.broker.effects import CloseLink, ExchangeEnded, LeaveAnswered, OpenLink
-from regraft.broker.inputs import ExchangeOrdered, Input, LeaveOrdered, LinkDown, LinkRefused, LinkUp
-from regraft.model.trees import Adjacency, Link
+from regraft.broker.inputs import ExchangeOrdered, Input, LeaveOrdered, LinkDown, LinkRefused, LinkUp, PathFound
+from regraft.broker.messages import change_name
+from regraft.model.trees import Adjacency, Link, path
 from regraft.proving.places import Asked
 
 Value = TypeVar("Value", bound=Any)
@@ -33,9 +34,10 @@ class Cut:
 
 @dataclass(frozen=True, slots=True)
 class Lay:
-    """The link comes up."""
+    """The link comes up; the ends of the one that it `replaces`, if any, are told (`PathFound`)."""
 
     link: Link
+    replaces: Link | None = None
 
     def __str__(self) -> str:
         return f"up {'-'.join(self.link)}"
@@ -133,8 +135,11 @@ class LinkLayer:
         match operation:
             case Cut():
                 return self.cut(links, operation.link)
-            case Lay():
-                return self.lay(links, *operation.link)
+            case Lay(link, None):
+                return self.lay(links, *link)
+            case Lay(link, replaces):
+                assert replaces is not None
+                return self._replace(links, link, replaces)
             case Order(broker, given):
                 if isinstance(given, LeaveOrdered):
                     links = replace(links, leaving=(*links.leaving, broker))
@@ -142,9 +147,19 @@ class LinkLayer:
                     links = replace(links, under_way=(*links.under_way, given.exchange))
                 return links, [Put(broker, broker, given)]
 
-    def lay(self, links: Links, a: str, b: str) -> tuple[Links, list[Put]]:
+    def _replace(self, links: Links, link: Link, lost: Link) -> tuple[Links, list[Put]]:
+        """The last of the way is told, behind the news of the loss; the first, when the last has been (`world.py`)."""
+        r1, r2 = lost
+        incarnation = dict(links.counts)[pair(r1, r2)]
+        adjacency = links.adjacency(self.brokers)
+        ways = [(path(adjacency, r1, a1), path(adjacency, a2, r2)) for a1, a2 in (link, link[::-1])]
+        head, tail = next(way for way in ways if all(way))
+        links, puts = self.lay(links, *link, announced=change_name(r1, r2, incarnation, comes=False))
+        return links, [*puts, Put(r1, r2, PathFound(r1, incarnation, (*head, *tail), len(head)))]
+
+    def lay(self, links: Links, a: str, b: str, announced: str = "") -> tuple[Links, list[Put]]:
         links, puts = self._forget_opened(links, a, b)
-        links, more = self._connect(links, a, b, "")
+        links, more = self._connect(links, a, b, "", announced)
         return replace(links, tree=tuple(sorted((*links.tree, pair(a, b))))), puts + more
 
     def cut(self, links: Links, link: Link) -> tuple[Links, list[Put]]:
@@ -152,7 +167,7 @@ class LinkLayer:
             return self._forget_opened(links, *link)
         return self._disconnect(replace(links, tree=_without(links.tree, pair(*link))), *link)
 
-    def _connect(self, links: Links, a: str, b: str, exchange: str) -> tuple[Links, list[Put]]:
+    def _connect(self, links: Links, a: str, b: str, exchange: str, announced: str = "") -> tuple[Links, list[Put]]:
         incarnation = dict(links.counts).get(pair(a, b), 0) + 1
         links = replace(
             links,
@@ -160,7 +175,7 @@ class LinkLayer:
             counts=_with(links.counts, pair(a, b), incarnation),
         )
         ends = ((a, b), (b, a))
-        return links, [Put(source, target, LinkUp(source, incarnation, exchange)) for source, target in ends]
+        return links, [Put(source, target, LinkUp(source, incarnation, exchange, announced)) for source, target in ends]
 
     def _disconnect(self, links: Links, a: str, b: str) -> tuple[Links, list[Put]]:
         if pair(a, b) not in dict(links.alive):

@@ -45,7 +45,7 @@ def prove(
     protocol: Protocol, brokers: int, changes: Sequence[KindName] = CHANGES, progress: Progress = _silent
 ) -> Iterator[Proof]:
     """A proof for each of these kinds of change and each tree of so many brokers."""
-    for name, kind in kinds_of(PROTOCOLS[protocol][1]).items():
+    for name, kind in kinds_of(*PROTOCOLS[protocol]).items():
         if name in changes and brokers <= kind.brokers_max:
             for tree in trees(brokers):
                 yield _prove_on(tree, protocol, name, kind, progress)

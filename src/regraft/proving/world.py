@@ -9,7 +9,7 @@ a thread, a link that was asked for comes up.
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from regraft.broker.inputs import ClientSubscribed, JoinOrdered
+from regraft.broker.inputs import ClientSubscribed, JoinOrdered, PathFound
 from regraft.broker.story import story_of
 from regraft.proving.case import FILTER, Case, client_of
 from regraft.proving.links import LinkLayer, Links, Open, Put
@@ -179,6 +179,10 @@ class ProofWorld:
         if move.fault:
             return move.fault
         state[target] = move.after
+        known = self.places.inputs[given]
+        if type(known) is PathFound and known.way[-1] == self.case.brokers[target]:  # and now the first of the way
+            first = PathFound(known.way[-1], known.incarnation, known.way, known.near)
+            self._apply(state, [Put(known.way[-1], known.way[0], first)])
         for out in move.out:
             if type(out) is tuple:
                 neighbour, incarnation, item = out
