@@ -17,11 +17,14 @@ class UsageError(RegraftError):
     """The caller asked for something that cannot be."""
 
 
+EXCERPT_LENGTH = 160
+
+
 class FilterError(UsageError):
     """A filter that cannot be made; `position` counts characters of `text` from 0."""
 
     def __init__(self, text: str, position: int, reason: str) -> None:
-        super().__init__(f"filter {text!r}, position {position}: {reason}")
+        super().__init__(f"filter {_excerpt(text, position)}, position {position}: {reason}")
         self.text = text
         self.position = position
         self.reason = reason
@@ -40,3 +43,10 @@ class ScenarioError(UsageError):
 
     def __reduce__(self) -> tuple[type["ScenarioError"], tuple[str, str]]:
         return ScenarioError, (self.place, self.reason)
+
+
+def _excerpt(text: str, position: int) -> str:
+    """The text as a literal; of a long one what surrounds the position, since it can have any length."""
+    begin = max(0, min(position - EXCERPT_LENGTH // 2, len(text) - EXCERPT_LENGTH))
+    end = begin + EXCERPT_LENGTH
+    return f"{'...' if begin else ''}{text[begin:end]!r}{'...' if end < len(text) else ''}"

@@ -23,6 +23,7 @@ position. Positions are made unique by numbering the lines of all modules throug
 """
 
 import ast
+import os
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -57,6 +58,7 @@ def violations(modules: dict[str, str]) -> list[str]:
     options.mypy_path = [str(SOURCE)]
     options.follow_imports = "silent"
     options.incremental = False
+    options.cache_dir = os.devnull  # two workers that test at the same time would lock each other out of it
     options.export_types = True
     options.check_untyped_defs = True
     first_lines: dict[str, int] = {}

@@ -15,12 +15,18 @@ import msgspec
 from regraft.broker import BrokerConfig
 from regraft.broker.config import Reconfiguration
 from regraft.broker.messages import Order
-from regraft.errors import FilterError, RegraftError, ScenarioError
-from regraft.model.events import check_attributes
+from regraft.errors import FilterError, ScenarioError, UsageError
+from regraft.model.events import INT64_MAX, check_attributes
 from regraft.model.filters import Filter
 
 SECOND_NS = 1_000_000_000
 BROKERS_MAX = 100_000
+NODES_MAX = 1_000_000
+DURATION_S_MAX = 1_000_000  # eleven days
+RATE_HZ_MAX = 10_000  # of a single client; of all together it stays above the clock's nanosecond
+EVERY_S_MIN = 1e-6
+BANDWIDTH_MBIT_MIN = 1e-6
+NUMBER_MAX = 1_000_000_000
 
 
 def nanoseconds(seconds: float) -> int:
@@ -167,8 +173,10 @@ def read_scenario(path: Path, settings: dict[str, str] | None = None) -> Scenari
     """A scenario from a TOML file, with `key=value` settings laid over it."""
     try:
         text = path.read_bytes().decode()
-    except (OSError, UnicodeDecodeError) as error:
-        raise RegraftError(f"{path}: cannot be read: {error}") from error
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise ScenarioError(str(path), f"is not UTF-8 at byte {error.start}") from error
     return parse_scenario(text, settings or {}, str(path))
 
 
@@ -222,36 +230,37 @@ def check_scenario(scenario: Scenario, place: str) -> None:
 
     for key, number in _numbers(msgspec.to_builtins(scenario)):
         demand(math.isfinite(number), key, "must be finite")
+        number_max = NUMBER_MAX if isinstance(number, float) else INT64_MAX
+        demand(0 <= number <= number_max, key, f"must be between 0 and {number_max:,}")
     tree, link, changes = scenario.tree, scenario.link, scenario.changes
     demand(scenario.duration_s > 0, "duration_s", "must be above 0")
+    demand(scenario.duration_s <= DURATION_S_MAX, "duration_s", f"must be at most {DURATION_S_MAX:,}")
     demand(1 <= tree.brokers <= BROKERS_MAX, "tree.brokers", f"must be between 1 and {BROKERS_MAX}")
     demand(tree.degree_max >= 2, "tree.degree_max", "must be at least 2")
     demand(
         (tree.shape == "explicit") == bool(tree.links), "tree.links", 'goes with shape = "explicit", and only with it'
     )
     if tree.shape == "transit_stub":
+        demand(tree.nodes <= NODES_MAX, "tree.nodes", f"must not be more than {NODES_MAX}")
         demand(1 <= tree.domains <= tree.nodes, "tree.domains", "must be between 1 and tree.nodes")
         demand(tree.brokers <= tree.nodes, "tree.brokers", "must not be more than tree.nodes")
-    demand(link.latency_us >= 0, "link.latency_us", "must not be negative")
-    demand(link.bandwidth_mbit > 0, "link.bandwidth_mbit", "must be above 0")
-    demand(0 <= link.loss < 1, "link.loss", "must be at least 0 and below 1")
-    demand(0 <= link.detect_ms[0] <= link.detect_ms[1], "link.detect_ms", "must be a range from low to high")
-    demand(scenario.broker.withdraw_after_ns >= 0, "broker.withdraw_after_ns", "must not be negative")
-    demand(scenario.broker.confirm_again_after_ns >= 0, "broker.confirm_again_after_ns", "must not be negative")
+    demand(link.bandwidth_mbit >= BANDWIDTH_MBIT_MIN, "link.bandwidth_mbit", f"must be at least {BANDWIDTH_MBIT_MIN}")
+    demand(link.loss < 1, "link.loss", "must be below 1")
+    demand(link.detect_ms[0] <= link.detect_ms[1], "link.detect_ms", "must be a range from low to high")
     demand(
         scenario.exchange_order is None or scenario.broker.forwarding != "hierarchical",
         "protocol",
         "a coordinated exchange needs forwarding = subscription or message, as in a hierarchy it would turn the tree",
     )
     subscriptions = scenario.subscriptions
-    demand(0 <= subscriptions.subscribers <= 1, "subscriptions.subscribers", "is a share, between 0 and 1")
-    demand(0 <= subscriptions.core <= 1, "subscriptions.core", "is a share, between 0 and 1")
+    demand(subscriptions.subscribers <= 1, "subscriptions.subscribers", "is a share, between 0 and 1")
+    demand(subscriptions.core <= 1, "subscriptions.core", "is a share, between 0 and 1")
     demand(1 <= subscriptions.filters <= 96, "subscriptions.filters", "must be between 1 and 96")
-    demand(subscriptions.churn_hz >= 0, "subscriptions.churn_hz", "must not be negative")
-    demand(scenario.publications.rate_hz >= 0, "publications.rate_hz", "must not be negative")
+    rates = {"subscriptions.churn_hz": subscriptions.churn_hz, "publications.rate_hz": scenario.publications.rate_hz}
+    for key, rate_hz in rates.items():
+        demand(rate_hz <= RATE_HZ_MAX, key, f"must be at most {RATE_HZ_MAX:,}")
     if changes is not None:
-        demand(changes.every_s > 0, "changes.every_s", "must be above 0")
-        demand(changes.replace_after_s >= 0, "changes.replace_after_s", "must not be negative")
+        demand(changes.every_s >= EVERY_S_MIN, "changes.every_s", f"must be at least {EVERY_S_MIN}")
         last = changes.until_s + changes.replace_after_s
         demand(last <= scenario.duration_s, "changes.until_s", "the last replacement comes after duration_s")
     for number, step in enumerate(scenario.step, start=1):
@@ -272,10 +281,12 @@ def check_scenario(scenario: Scenario, place: str) -> None:
             demand(False, key, str(error))
 
 
-def _numbers(table: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, float]]:
-    """The numbers of a scenario by key; what steps publish may be any number."""
+def _numbers(table: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, int | float]]:
+    """The numbers of a scenario by key, those of steps apart: what these publish may be any number."""
     for name, value in table.items():
         if isinstance(value, dict):
             yield from _numbers(value, f"{prefix}{name}.")
-        elif isinstance(value, float):
+        elif isinstance(value, list | tuple):
+            yield from ((f"{prefix}{name}", item) for item in value if isinstance(item, int | float))
+        elif isinstance(value, int | float):
             yield f"{prefix}{name}", value

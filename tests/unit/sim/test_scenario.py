@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from regraft.errors import RegraftError, ScenarioError, UsageError
+from regraft.errors import ScenarioError, UsageError
 from regraft.sim import parse_scenario, read_scenario, simulate
 
 
@@ -28,7 +28,22 @@ from regraft.sim import parse_scenario, read_scenario, simulate
         ("[[step]]\nat_s = 1.0\nat = 'a'\npublish = {a = 9223372036854775808}", "step 1: attribute 'a'"),
         ("duration_s = inf", "duration_s: must be finite"),
         ("[link]\nlatency_us = nan", "link.latency_us: must be finite"),
-        ("[broker]\nwithdraw_after_ns = -1", "broker.withdraw_after_ns"),
+        ("duration_s = 1e300", "duration_s: must be between 0 and 1,000,000,000"),
+        ("duration_s = 1e7", "duration_s: must be at most 1,000,000"),
+        ("duration_s = 0.0", "duration_s: must be above 0"),
+        ("[link]\nlatency_us = -1.0", "link.latency_us: must be between 0 and"),
+        ("[link]\nbandwidth_mbit = 1e-320", "link.bandwidth_mbit: must be at least 1e-06"),
+        ("[link]\ndetect_ms = [-1.0, 5.0]", "link.detect_ms: must be between 0 and"),
+        ("[link]\ndetect_ms = [0.0, 1e300]", "link.detect_ms: must be between 0 and"),
+        ("[link]\ndetect_ms = [5.0, 1.0]", "link.detect_ms: must be a range"),
+        ("[publications]\nfrom_s = -5.0", "publications.from_s: must be between 0 and"),
+        ("[publications]\nrate_hz = 1e8", "publications.rate_hz: must be at most 10,000"),
+        ("[subscriptions]\nchurn_hz = 1e8", "subscriptions.churn_hz: must be at most 10,000"),
+        ("[changes]\nevery_s = 1e-10", "changes.every_s: must be at least 1e-06"),
+        ("[changes]\ncount_max = -1", "changes.count_max: must be between 0 and"),
+        ("[tree]\nshape = 'transit_stub'\nnodes = 100000000", "tree.nodes: must not be more than 1000000"),
+        ("[broker]\nwithdraw_after_ns = -1", "broker.withdraw_after_ns: must be between 0 and"),
+        ("[broker]\nwithdraw_after_ns = 9999999999999999999", "broker.withdraw_after_ns: must be between 0 and"),
         ("[tree", "scenario.toml"),
     ],
 )
@@ -71,9 +86,12 @@ def test_unknown_setting_is_refused() -> None:
         parse_scenario("", {"colour": "green"}, "scenario.toml")
 
 
-def test_file_that_is_missing_is_named(tmp_path: Path) -> None:
-    with pytest.raises(RegraftError, match=r"missing\.toml"):
+def test_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"missing\.toml: cannot be read: No such file"):
         read_scenario(tmp_path / "missing.toml")
+    (tmp_path / "latin.toml").write_bytes(b"name = '\xe9'")
+    with pytest.raises(UsageError, match=r"latin\.toml: is not UTF-8 at byte 8"):
+        read_scenario(tmp_path / "latin.toml")
 
 
 def test_unknown_level_is_refused() -> None:

@@ -60,6 +60,7 @@ RESERVED = frozenset(
 
 _BARE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SPACE = re.compile(r"[ \t\r\n]*")
+_WORD = re.compile(r"[^ \t\r\n]{1,20}")
 
 _REASONS = {
     ";": "out of place: a filter is one condition, not several statements",
@@ -135,9 +136,9 @@ def _check_gap(text: str, start: int, end: int) -> None:
     """What sqlglot leaves out between tokens must be space; it could be a comment."""
     space = _SPACE.match(text, start, end)
     stop = start if space is None else space.end()
-    if stop < end:
-        word = text[stop:end].split()[0][:20]
-        raise RefusedError(stop, f"{word!r} is not part of the filter language, which has no comments")
+    word = _WORD.match(text, stop, end)
+    if word is not None:
+        raise RefusedError(stop, f"{word[0]!r} is not part of the filter language, which has no comments")
 
 
 def _continues(tokens: list[Token], last: Operand, start: int, spelling: str) -> bool:

@@ -28,6 +28,8 @@ from regraft.model.filters import Filter, Limits
         ("a = 1; b = 2", 5, "one condition, not several statements"),
         ("a = 1 -- why", 6, "no comments"),
         ("a = /* why */ 1", 4, "no comments"),
+        ("a\x0c= 1", 1, "is not part of the filter language"),
+        ("a\u3000= 1", 1, "not part of the filter language"),
         ("upper(a) = 'X'", 0, "looks like a function"),
         ("a = 1 AND CAST(b AS INT) = 2", 10, "looks like a function"),
         ("a::int = 5", 1, "a cast"),
@@ -118,3 +120,12 @@ def test_what_stays_small_in_the_end_is_not_refused_for_its_length() -> None:
     assert len(Filter.parse(" AND ".join(f"a <> {2 * i}" for i in range(500))).conjunctions) == 1
     assert len(Filter.parse(" AND ".join(f"a{i} = 1" for i in range(300))).conjunctions) == 1
     assert Filter.parse("(" * 20 + "a" + ")" * 20).text == "a"
+
+
+def test_a_long_filter_is_quoted_where_it_is_wrong() -> None:
+    text = " OR ".join(["a = 1"] * 100) + " OR b >" + " OR a = 1" * 100
+    with pytest.raises(FilterError) as refused:
+        Filter.parse(text)
+    assert len(str(refused.value)) < 300
+    assert "OR b > OR" in str(refused.value)
+    assert refused.value.position == text.index("b >") + 2
