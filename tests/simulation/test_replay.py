@@ -53,8 +53,20 @@ def test_a_record_that_is_cut_off_says_where() -> None:
         replay(config, steps)
 
 
+def test_no_flipped_bit_is_replayed() -> None:
+    data = record(3)[:20_000]
+    for place in range(0, len(data), 97):
+        damaged = data[:place] + bytes([data[place] ^ 1 << place % 8]) + data[place + 1 :]
+        with pytest.raises(RegraftError, match=r"some\.record: (damaged|cut off) in the frame that begins at byte \d+"):
+            for _ in read_record(memoryview(damaged), "some.record")[1]:
+                pass
+
+
 def test_what_is_no_record_is_refused() -> None:
     with pytest.raises(RegraftError, match="no record"):
         read_record(memoryview(b""), "empty")
+    with pytest.raises(RegraftError, match="damaged"):
+        read_record(memoryview(bytes(7) + b"\x01\xc1"), "noise")
+    steps_alone = frame(RecordedStep("a", 1, None, ()))
     with pytest.raises(RegraftError, match="no record"):
-        read_record(memoryview(b"\x00\x00\x00\x01\xc1"), "noise")
+        read_record(memoryview(steps_alone), "steps alone")

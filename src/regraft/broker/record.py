@@ -5,10 +5,11 @@ them again must give the recorded effects, byte for byte: a live broker's record
 record is a test.
 
 A record is a sequence of frames: the configuration first, then a frame for each step, in the order in which the world
-carried them out. Each frame is four bytes of length and a MessagePack object. What a file holds is checked when it is
-read; a frame that is cut off ends the record with an error that names its place.
+carried them out. Each frame is four bytes of length, four of a checksum (CRC-32) and a MessagePack object. What a file
+holds is checked when it is read; a frame that is cut off or damaged ends the record with an error that names its place.
 """
 
+import zlib
 from collections.abc import Iterable, Iterator
 
 import msgspec
@@ -21,6 +22,7 @@ from regraft.broker.inputs import Input
 from regraft.errors import RegraftError
 
 LENGTH_BYTES = 4
+CHECKSUM_BYTES = 4
 
 
 class RecordedStep(msgspec.Struct, frozen=True):
@@ -38,7 +40,7 @@ _config_decoder = msgspec.msgpack.Decoder(BrokerConfig)
 
 def frame(content: BrokerConfig | RecordedStep) -> bytes:
     data = msgspec.msgpack.encode(content)
-    return len(data).to_bytes(LENGTH_BYTES, "big") + data
+    return len(data).to_bytes(LENGTH_BYTES, "big") + zlib.crc32(data).to_bytes(CHECKSUM_BYTES, "big") + data
 
 
 def read_record(data: memoryview, place: str) -> tuple[BrokerConfig, Iterator[RecordedStep]]:
@@ -56,10 +58,12 @@ def read_record(data: memoryview, place: str) -> tuple[BrokerConfig, Iterator[Re
 def _frames(data: memoryview, place: str) -> Iterator[memoryview]:
     at = 0
     while at < len(data):
-        begin = at + LENGTH_BYTES
-        end = begin + int.from_bytes(data[at:begin], "big")
+        begin = at + LENGTH_BYTES + CHECKSUM_BYTES
+        end = begin + int.from_bytes(data[at : at + LENGTH_BYTES], "big")
         if begin > len(data) or end > len(data):
             raise RegraftError(f"{place}: cut off in the frame that begins at byte {at}")
+        if zlib.crc32(data[begin:end]) != int.from_bytes(data[at + LENGTH_BYTES : begin], "big"):
+            raise RegraftError(f"{place}: damaged in the frame that begins at byte {at}")
         yield data[begin:end]
         at = end
 

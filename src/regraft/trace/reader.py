@@ -4,9 +4,10 @@ For whoever wants one run in memory (`explain`, a test, a notebook); questions o
 which lets Spark read the same files. A run's rows come in the order of `n`, wherever the files were written.
 
 What is no trace, or not a whole one, is refused with the file or the run named: a file that is cut off, a Parquet
-file of something else, a run whose `run_end` is missing.
+file of something else, a run whose `run_end` is missing, rows that have not the fingerprint that their run closes with.
 """
 
+import json
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -45,8 +46,10 @@ def read_run(directory: Path, run: str) -> pa.Table:
         raise RegraftError(f"{folder}: no trace: it holds no Parquet file")
     table = pa.concat_tables(_read_file(file, run) for file in files).sort_by("n")
     ends = pc.sum(pc.equal(table["kind"], KIND_RUN_END)).as_py() or 0
-    if ends != 1 or table["kind"][-1].as_py() != KIND_RUN_END:
+    if ends != 1 or not pc.equal(table["kind"][-1], KIND_RUN_END).as_py():
         raise RegraftError(f"{folder}: cut off: the run does not close with its {KIND_RUN_END!r} row")
+    if _closing_fingerprint(table) != fingerprint_of(table):
+        raise RegraftError(f"{folder}: damaged: its rows do not have the fingerprint that its last row tells")
     return table
 
 
@@ -63,12 +66,21 @@ def fingerprint_of(run: pa.Table) -> str:
     return fingerprint.hexdigest()
 
 
+def _closing_fingerprint(run: pa.Table) -> str | None:
+    try:
+        told: str = json.loads(run["attributes"][-1].as_py())["fingerprint"]
+    except (ValueError, TypeError, KeyError):  # not even JSON, or not even text: it is damaged
+        return None
+    return told
+
+
 def _read_file(file: Path, run: str) -> pa.Table:
     try:
         table = ds.dataset(str(file), format="parquet").to_table()
-    except (pa.ArrowException, OSError) as error:
+        columns = table.column_names
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise RegraftError(f"{file}: not a Parquet file, or cut off: {str(error).splitlines()[0]}") from error
-    missing = [name for name in SCHEMA.names if name != "run" and name not in table.column_names]
+    missing = [name for name in SCHEMA.names if name != "run" and name not in columns]
     if missing:
         raise RegraftError(f"{file}: no trace: it lacks the columns {', '.join(missing)}")
     name = pa.repeat(pa.scalar(run, pa.string()), table.num_rows)

@@ -106,6 +106,33 @@ def test_a_run_without_its_end_is_cut_off(tmp_path: Path) -> None:
         read_run(tmp_path / "set", "r")
 
 
+def test_a_run_whose_rows_were_changed_is_damaged(tmp_path: Path) -> None:
+    for number, (column, value) in enumerate((("t_ns", 7), ("peer", "b3"), ("attributes", "{}"), ("attributes", "{"))):
+        rows = pa.Table.from_batches(batches_of("r")).to_pylist()
+        rows[-1 if column == "attributes" else 2][column] = value
+        with RunSetWriter(tmp_path / f"{number}") as writer:
+            writer.write("r", pa.Table.from_pylist(rows, SCHEMA).to_batches())
+        with pytest.raises(RegraftError, match="run=r: damaged"):
+            read_run(tmp_path / f"{number}", "r")
+
+
+def test_no_flipped_bit_is_taken_for_another_story(tmp_path: Path) -> None:
+    directory = written(tmp_path / "set", "r")
+    whole = read_run(directory, "r")
+    file = next(directory.rglob("*.parquet"))
+    data = file.read_bytes()
+    refused = 0
+    for place in range(0, len(data), 7):
+        file.write_bytes(data[:place] + bytes([data[place] ^ 1 << place % 8]) + data[place + 1 :])
+        try:
+            content = read_run(directory, "r").drop_columns("n")
+        except RegraftError:
+            refused += 1
+        else:  # a bit that says nothing about the rows, or one of the outcome beside the fingerprint
+            assert content.slice(0, 5).equals(whole.drop_columns("n").slice(0, 5))
+    assert refused > 100
+
+
 def test_a_parquet_file_of_something_else_is_no_trace(tmp_path: Path) -> None:
     folder = tmp_path / "set" / run_folder("r")
     folder.mkdir(parents=True)

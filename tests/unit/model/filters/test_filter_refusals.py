@@ -128,4 +128,4 @@ def test_a_long_filter_is_quoted_where_it_is_wrong() -> None:
         Filter.parse(text)
     assert len(str(refused.value)) < 300
     assert "OR b > OR" in str(refused.value)
-    assert refused.value.position == text.index("b >") + 2
+    assert text[refused.value.position :].startswith("OR a = 1")
