@@ -34,10 +34,10 @@ def explain(
 
     \b
     Example:
-        regraft explain out/ring --event b3/7
+        regraft explain out/seven --event c.g/1
     """
     if (event is None) == (filter_text is None):
-        raise UsageError('name either an event (--event b3/7) or a subscription (--filter "price > 10")')
+        raise UsageError('name either an event (--event c.g/1) or a subscription (--filter "price > 10")')
     import pyarrow.compute as pc
 
     from regraft.model.filters import Filter
@@ -47,13 +47,13 @@ def explain(
     if run is None and len(names) > 1:
         raise UsageError(f"{trace}: holds {len(names)} runs; name one, such as --run {names[0]}")
     rows = read_run(trace, run or names[0])
-    column, key = ("event", event) if event else ("filter", Filter.parse(filter_text or "").text)
+    column, key = ("event", event) if event is not None else ("filter", Filter.parse(filter_text or "").text)
     story: list[Row] = rows.filter(pc.equal(rows[column], key)).to_pylist()
     first = rows.slice(0, 1).to_pylist()[0]
     if not story:
         raise UsageError(f"{trace}: run {first['run']} knows no {column} {key}")
     whole = json.loads(first["attributes"])["level"] == LEVEL_FULL
-    untold = _untold_of_event(whole) if event else _untold_of_filter(rows)
+    untold = _untold_of_event(whole) if event is not None else _untold_of_filter(rows)
     if as_json:
         told = [{name: value for name, value in row.items() if value is not None and name != "run"} for row in story]
         print(json.dumps({"run": first["run"], column: key, "rows": told, "untold": untold}))

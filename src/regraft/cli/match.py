@@ -1,8 +1,9 @@
 """`regraft match`: a filter tried on events, without a network.
 
 An event is one line: a JSON object whose members are the attributes. A member that is `null` is a missing attribute.
-`NaN` and `Infinity` are taken as JSON's dialects write them, since a filter has a meaning for them. A line that is
-printed is printed with the bytes it came with, so that the output is as good an input as the original.
+`NaN` and `Infinity` are taken as JSON's dialects write them, since a filter has a meaning for them. An object that
+names an attribute twice is no event: JSON leaves open which of the two counts. A line that is printed is printed with
+the bytes it came with, so that the output is as good an input as the original.
 """
 
 import json
@@ -39,6 +40,8 @@ def match(
         normal_form = wanted.explain()
         print(json.dumps({"filter": wanted.text, "normal_form": normal_form}) if as_json else normal_form)
         return
+    if sys.stdin is None:
+        raise UsageError("the standard input, where the events come from, is closed")
     output = sys.stdout.buffer
     for number, line, attributes in read_events(sys.stdin.buffer):
         if wanted.matches(attributes):
@@ -54,9 +57,13 @@ def read_events(lines: IO[bytes]) -> Iterator[tuple[int, bytes, dict[str, Any]]]
         if not line.strip():
             continue
         try:
-            members = json.loads(line.decode())
-        except ValueError as error:
+            members = json.loads(line.decode(), object_pairs_hook=_each_once)
+        except UsageError as error:
+            raise UsageError(f"line {number}: not an event: {error}") from error
+        except (json.JSONDecodeError, UnicodeDecodeError) as error:
             raise UsageError(f"line {number}: not a JSON object: {error}") from error
+        except ValueError as error:  # more digits than Python turns into a number
+            raise UsageError(f"line {number}: not an event: a number does not fit in 64 bits") from error
         except RecursionError as error:
             raise UsageError(f"line {number}: not an event: nested too deeply") from error
         if not isinstance(members, dict):
@@ -65,3 +72,11 @@ def read_events(lines: IO[bytes]) -> Iterator[tuple[int, bytes, dict[str, Any]]]
         if reason := check_attributes(attributes):
             raise UsageError(f"line {number}: not an event: {reason}")
         yield number, line if line.endswith(b"\n") else line + b"\n", attributes
+
+
+def _each_once(members: list[tuple[str, Any]]) -> dict[str, Any]:
+    attributes = dict(members)
+    if len(attributes) < len(members):
+        names = [name for name, _ in members]
+        raise UsageError(f"attribute {next(name for name in names if names.count(name) > 1)!r} stands there twice")
+    return attributes

@@ -26,8 +26,13 @@ def replay(
         regraft replay out/seven.inputs
     """
     from regraft.broker import read_record, replay
+    from regraft.errors import UsageError
 
-    config, steps = read_record(memoryview(file.read_bytes()), str(file))
+    try:
+        recorded = file.read_bytes()
+    except OSError as error:
+        raise UsageError(f"{file}: cannot be read: {error.strerror}") from error
+    config, steps = read_record(memoryview(recorded), str(file))
     count, difference = replay(config, steps)
     if as_json:
         print(json.dumps({"file": str(file), "steps": count, "difference": difference}))

@@ -100,6 +100,9 @@ def _recorder(file: Path, config: "BrokerConfig") -> Iterator["Recorder"]:
     partial = file.with_name(f".{file.name}.partial-{os.getpid()}")
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise RegraftError(f"{file}: cannot be written: {error.strerror}") from error
+    try:
         with partial.open("xb") as output:
             output.write(frame(config))
 

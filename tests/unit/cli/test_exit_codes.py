@@ -1,9 +1,12 @@
 """How the command line ends."""
 
+import shlex
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -32,7 +35,15 @@ Start = Callable[..., subprocess.Popen[bytes]]
         (["match", "a = 1"], b"[1]\n", b"line 1: not an event"),
         (["match", "a = 1"], b'{"a": [1]}\n', b"attribute 'a'"),
         (["match", "a = 1"], b'{"a": 9223372036854775808}\n', b"does not fit in 64 bits"),
+        (["match", "a = 1"], b'{"a": ' + b"9" * 5_000 + b"}\n", b"does not fit in 64 bits"),
+        (
+            ["match", "a = 1"],
+            b'{"b": 2}\n{"a": 1, "a": 2}\n',
+            b"line 2: not an event: attribute 'a' stands there twice",
+        ),
         (["match", "a = 1"], b"[" * 100_000 + b"\n", b"nested too deeply"),
+        (["replay", "no.record"], b"", b"no.record: cannot be read: No such file"),
+        (["sim", "no.toml", "--seed", "1"], b"", b"no.toml: cannot be read: No such file"),
     ],
 )
 def test_a_mistake_gives_one_line_and_exit_code_2(
@@ -91,3 +102,27 @@ def test_an_interrupt_ends_quietly_with_130(start_regraft: Start) -> None:
         process.send_signal(signal.SIGINT)
         assert process.stderr.read() == b""
         assert process.wait() == 130
+
+
+def test_a_stream_that_is_closed_is_named() -> None:
+    for closing, complaint, exit_code in (("<&-", "standard input", 2), (">&-", "standard output", 1)):
+        line = f"{shlex.quote(sys.executable)} -m regraft.cli match 'a = 1' {closing}"
+        ended = subprocess.run(["sh", "-c", line], stderr=subprocess.PIPE, text=True)
+        assert (ended.returncode, ended.stderr.count("\n")) == (exit_code, 1)
+        assert complaint in ended.stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP, signal.SIGTERM])
+def test_a_run_that_is_told_to_end_leaves_nothing_behind(start_regraft: Start, tmp_path: Path, number: int) -> None:
+    (tmp_path / "long.toml").write_text("duration_s = 1000.0\n[publications]\nrate_hz = 20.0\nuntil_s = 1000.0\n")
+    kept = ["--trace", str(tmp_path / "trace"), "--inputs", str(tmp_path / "inputs")]
+    with start_regraft("sim", str(tmp_path / "long.toml"), "--seed", "1", *kept) as process:
+        deadline_s = time.monotonic() + 60
+        while not list(tmp_path.glob(".trace.partial-*/*")):
+            assert time.monotonic() < deadline_s
+            time.sleep(0.05)
+        process.send_signal(number)
+        assert process.stderr
+        assert process.stderr.read() == b""
+        assert process.wait() == 128 + number
+    assert [path.name for path in tmp_path.iterdir()] == ["long.toml"]

@@ -1,11 +1,17 @@
 """`regraft sim` runs a scenario, `regraft explain` tells from its trace what happened to one thing."""
 
 import json
+import re
+import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from unit.cli.conftest import Regraft
+
+README = (Path(__file__).parents[3] / "README.md").read_text()
 
 # A chain whose link breaks for good at 2 s: what is published at the far end afterwards is lost to `a`.
 SCENARIO = """
@@ -151,6 +157,7 @@ def test_what_cannot_be_explained_is_named(regraft: Regraft, trace: str, tmp_pat
     for arguments, exit_code, complaint in (
         ((trace,), 2, b"--event"),
         ((trace, "--event", "c.c/3"), 2, b"c.c/3"),
+        ((trace, "--event", ""), 2, b"knows no event"),
         ((trace, "--event", "c.c/1", "--run", "other"), 2, b"other"),
         ((str(tmp_path / "gone"), "--event", "c.c/1"), 2, b"no such directory"),
         ((str(tmp_path), "--event", "c.c/1"), 1, b"no trace"),
@@ -166,3 +173,26 @@ def test_a_trace_that_is_cut_off_is_refused(regraft: Regraft, trace: str) -> Non
     ended = regraft("explain", trace, "--event", "c.c/1")
     assert (ended.returncode, ended.stderr.count(b"\n")) == (1, 1)
     assert file.name.encode() in ended.stderr
+
+
+def test_a_place_for_the_inputs_that_is_none_is_named(regraft: Regraft, scenario: str) -> None:
+    ended = regraft("sim", scenario, "--seed", "7", "--inputs", f"{scenario}/inputs")
+    assert (ended.returncode, ended.stderr.count(b"\n")) == (1, 1)
+    assert ended.stderr.startswith(f"regraft: {scenario}/inputs: cannot be written".encode())
+
+
+def test_the_commands_of_the_first_page_do_what_it_shows(tmp_path: Path) -> None:
+    """Those that need no Java; below a line that begins with `$` stands what it prints."""
+    (tmp_path / "scenarios").symlink_to(Path(__file__).parents[3] / "scenarios")
+    lines = [line.strip() for line in README.splitlines() if line.startswith("    ")]
+    commands = [line for line in lines if re.match(r"(\$ )?(echo .*\| )?regraft (match|covers|sim|explain) ", line)]
+    assert len(commands) >= 4
+    for line in commands:
+        command = re.sub(
+            r"\bregraft ", f"{shlex.quote(sys.executable)} -m regraft.cli ", line.removeprefix("$ "), count=1
+        )
+        ended = subprocess.run(["sh", "-c", command], cwd=tmp_path, capture_output=True, text=True)
+        assert (ended.returncode, ended.stderr) == (0, "")
+        assert ended.stdout
+        if line.startswith("$ "):
+            assert ended.stdout == f"{lines[lines.index(line) + 1]}\n"
