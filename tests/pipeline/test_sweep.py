@@ -132,21 +132,35 @@ def test_a_run_without_its_end_is_refused(spark: SparkSession, tmp_path: Path) -
         read_trace(spark, tmp_path / "trace")
 
 
-def test_progress_says_what_is_done_and_what_is_left(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_progress_says_what_is_done_and_what_is_left(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Tasks wait until what they wait for has been said, so that no clock decides what can be said."""
     monkeypatch.setattr("regraft.pipeline.progress.LOG_EVERY_S", 0.2)
+    begun, two_done = tmp_path / "begun", tmp_path / "two done"
 
-    def slow(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def waiting(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            time.sleep(0.7)
+            said = begun if batch["id"][0].as_py() < 2 else two_done
+            deadline_s = time.monotonic() + 60
+            while not said.exists() and time.monotonic() < deadline_s:
+                time.sleep(0.02)
             yield batch
 
-    said = StringIO()
-    tasks = spark.range(0, 6, 1, numPartitions=6).mapInArrow(slow, "id bigint")
-    with progress(spark.sparkContext, "test", [2] * 6, [6, 5, 4, 3, 2, 1], said):
+    class Listener(StringIO):
+        def write(self, text: str) -> int:
+            if "test: 0 of 12 runs done, 12 left" in text:
+                begun.touch()
+            if "test: 4 of 12 runs done, 8 left, " in text and " to go" in text:
+                two_done.touch()
+            return super().write(text)
+
+    listener = Listener()
+    tasks = spark.range(0, 6, 1, numPartitions=6).mapInArrow(waiting, "id bigint")
+    with progress(spark.sparkContext, "test", [2] * 6, [6, 5, 4, 3, 2, 1], listener):
         tasks.write.format("noop").mode("overwrite").save()
-    lines = said.getvalue().splitlines()
-    assert lines[0].startswith("test: 0 of 12 runs done, 12 left, 0 s so far")
-    assert any("test: 4 of 12 runs done, 8 left, " in line and " to go" in line for line in lines)
+    assert listener.getvalue().startswith("test: 0 of 12 runs done, 12 left, 0 s so far")
+    assert two_done.exists(), listener.getvalue()
     assert spark.sparkContext.getLocalProperty("spark.jobGroup.id") is None
 
 

@@ -68,10 +68,15 @@ def run(
     Example:
         regraft lab run icdcs03 --seeds 3 --figures 6b --set tree=balanced --out out/icdcs03
     """
-    from regraft.lab import find_experiment, run_experiment
+    from regraft.errors import UsageError
+    from regraft.lab import around_region, find_experiment, run_experiment
 
     wanted = [part for text in figures or () for part in text.split(",") if part]
+    if figures and not wanted:
+        raise UsageError("--figures: names none; leave it out for all of them")
     experiment = find_experiment(name).restricted(wanted).overlay(parse_settings(settings))
+    if document is not None:
+        around_region(document, experiment.name)
     record = run_experiment(experiment, experiment.seeds if seeds is None else seeds, out, master)
     _finish(out, record, document, as_json)
 
@@ -114,19 +119,21 @@ def fit(
         regraft lab fit icdcs03 --seeds 3
     """
     from regraft.errors import UsageError
-    from regraft.lab import fit_experiment, provenance, put_region, ranking, read_results, run_experiment
+    from regraft.lab import around_region, fit_experiment, provenance, put_region, ranking, read_results, run_experiment
     from regraft.lab.fit import HEADER, fit_markdown, is_default, table_rows
 
     if name != "icdcs03":
         raise UsageError(f"{name} has no parameters to fit; icdcs03 has")
     fixed = parse_settings(settings)
     experiment = fit_experiment(fixed)
+    region = f"{experiment.name}-finalists" if fixed else experiment.name
+    if document is not None:
+        around_region(document, region)
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch) / "fit" if out is None else out
         record = run_experiment(experiment, seeds, folder, master)
         ranked = ranking(read_results(folder), fixed)
     if document is not None:
-        region = f"{experiment.name}-finalists" if fixed else experiment.name
         put_region(document, region, f"{fit_markdown(ranked)}\n\n{provenance(record)}")
     if as_json:
         print(json.dumps([{**asdict(one), "default": is_default(one)} for one in ranked]))

@@ -5,7 +5,7 @@
 """
 
 from regraft.lab.catalogue import EXPERIMENTS, find_experiment
-from regraft.lab.document import put_region
+from regraft.lab.document import around_region, put_region
 from regraft.lab.experiment import Experiment, Settings
 from regraft.lab.fit import HEADER as FIT_HEADER
 from regraft.lab.fit import Fit, fit_experiment, fit_markdown, is_default, ranking
@@ -23,6 +23,7 @@ __all__ = [
     "Record",
     "Result",
     "Settings",
+    "around_region",
     "find_experiment",
     "fit_experiment",
     "fit_markdown",

@@ -16,16 +16,26 @@ DIGITS_MAX = 6
 
 def put_region(document: Path, name: str, text: str) -> None:
     """Replace what stands between the markers of this name."""
+    before, after = around_region(document, name)
+    write_whole(document, f"{before}\n{text.strip()}\n{after}")
+
+
+def around_region(document: Path, name: str) -> tuple[str, str]:
+    """What stands before and after the region, its markers included; `UsageError` where there is no such region.
+
+    Whoever is about to work long for what goes there asks beforehand.
+    """
     begin, end = f"<!-- {name}:begin -->", f"<!-- {name}:end -->"
     try:
         whole = document.read_text()
-    except (OSError, UnicodeDecodeError) as error:
+    except OSError as error:
+        raise UsageError(f"{document}: cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
         raise UsageError(f"{document}: cannot be read: {error}") from error
     if whole.count(begin) != 1 or whole.count(end) != 1 or whole.index(begin) > whole.index(end):
         raise UsageError(f"{document}: has no region {begin} ... {end}, each on a line of its own")
     before, _, rest = whole.partition(begin)
-    after = rest.partition(end)[2]
-    write_whole(document, f"{before}{begin}\n{text.strip()}\n{end}{after}")
+    return before + begin, end + rest.partition(end)[2]
 
 
 def write_whole(file: Path, text: str) -> None:

@@ -126,3 +126,14 @@ def test_a_run_that_is_told_to_end_leaves_nothing_behind(start_regraft: Start, t
         assert process.stderr.read() == b""
         assert process.wait() == 128 + number
     assert [path.name for path in tmp_path.iterdir()] == ["long.toml"]
+
+
+@pytest.mark.parametrize("command", [["run", "icdcs03"], ["fit", "icdcs03"]], ids=" ".join)
+def test_a_document_without_a_place_for_the_tables_is_refused_before_any_work(
+    regraft: Regraft, tmp_path: Path, command: list[str]
+) -> None:
+    (tmp_path / "page.md").write_text("# A page\n")
+    ended = regraft("lab", *command, "--out", str(tmp_path / "out"), "--document", str(tmp_path / "page.md"))
+    assert (ended.returncode, ended.stderr.count(b"\n")) == (2, 1)
+    assert b"page.md: has no region" in ended.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["page.md"]
