@@ -226,7 +226,10 @@ class Broker:
 
     def _subscribed(self, neighbour: str, message: Subscribe) -> None:
         tables = self._settlement.spoken_of(neighbour, message.exchange, message.before)
-        room = self.config.filters_per_neighbour_max - max((t.heard[neighbour].bit_count() for t in tables), default=0)
+        used = 0
+        for table in tables:
+            used = max(used, table.heard[neighbour].bit_count())
+        room = self.config.filters_per_neighbour_max - used
         if len(message.filters) > room:
             reason = f"asks for more than {self.config.filters_per_neighbour_max} filters"
             self._effects.append(PeerMisbehaved(neighbour, reason))

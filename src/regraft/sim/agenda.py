@@ -9,7 +9,7 @@ import heapq
 from collections import deque
 from typing import Any
 
-Entry = tuple[int, int, Any, Any, int]  # time in ns, serial number, and three fields of the world's
+Entry = tuple[int, int, Any, Any]  # time in ns, serial number, and two fields of the world's
 
 
 class Agenda:
@@ -21,19 +21,19 @@ class Agenda:
         self.heap: list[Entry] = []
         self.serial = 0
 
-    def put(self, time_ns: int, what: Any, argument: Any = None, number: int = 0) -> None:
+    def put(self, time_ns: int, what: Any, argument: Any = None) -> None:
         """Something far off or out of order."""
         self.serial += 1
-        heapq.heappush(self.heap, (time_ns, self.serial, what, argument, number))
+        heapq.heappush(self.heap, (time_ns, self.serial, what, argument))
 
-    def append(self, time_ns: int, what: Any, argument: Any, number: int) -> None:
+    def append(self, time_ns: int, what: Any, argument: Any) -> None:
         """An arrival, which is in order as a rule."""
         if time_ns < self.lane_end_ns:
-            self.put(time_ns, what, argument, number)
+            self.put(time_ns, what, argument)
             return
         self.serial += 1
         self.lane_end_ns = time_ns
-        self.lane.append((time_ns, self.serial, what, argument, number))
+        self.lane.append((time_ns, self.serial, what, argument))
 
     def pop(self) -> Entry:
         if self.lane and (not self.heap or self.lane[0] < self.heap[0]):

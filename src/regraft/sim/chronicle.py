@@ -24,9 +24,10 @@ from regraft.model.events import Event, Value
 from regraft.sim.network import Wire
 from regraft.trace import TraceBuffer
 from regraft.trace import schema as row
-from regraft.trace.writer import Row
 
 encode_json = msgspec.json.encode
+
+ControlCells = tuple[None, None, str | None, str, str, str | None, int, str | None]
 
 
 class Chronicle:
@@ -84,13 +85,13 @@ class Chronicle:
             what = (None, name, None, row.MESSAGE_EVENT, row.CAUSE_CLIENT, None, size, None)
             self._append((now_ns, row.KIND_DROP, wire.source.name, wire.target.name, *what))
 
-    def control_hop(self, now_ns: int, wire: Wire, message: Control, size: int) -> None:
+    def control_hop(self, now_ns: int, wire: Wire, what: ControlCells) -> None:
         self.control_hops += 1
-        self._append(_control_row(now_ns, row.KIND_HOP, wire, message, size))
+        self._append((now_ns, row.KIND_HOP, wire.source.name, wire.target.name, *what))
 
-    def control_drop(self, now_ns: int, wire: Wire, message: Control, size: int) -> None:
+    def control_drop(self, now_ns: int, wire: Wire, what: ControlCells) -> None:
         self.dropped += 1
-        self._append(_control_row(now_ns, row.KIND_DROP, wire, message, size))
+        self._append((now_ns, row.KIND_DROP, wire.source.name, wire.target.name, *what))
 
     def watch(self, wire: Wire) -> None:
         """From now on, the wire's counts are written down at the end of each interval."""
@@ -119,29 +120,27 @@ class Chronicle:
             self._append((begin_ns, row.KIND_HOP, wire.source.name, wire.target.name, *what))
 
 
-def _control_row(now_ns: int, kind: str, wire: Wire, message: Control, size: int) -> Row:
-    ends = (wire.source.name, wire.target.name)
+def control_cells(message: Control, size: int) -> ControlCells:
+    """What a row says of a control message, from the client on; the same at each hop."""
     if isinstance(message, Subscribe | Unsubscribe):
         what = row.MESSAGE_SUBSCRIBE if type(message) is Subscribe else row.MESSAGE_UNSUBSCRIBE
         change = message.reconfiguration
         cause = row.CAUSE_RECONFIGURATION if change else row.CAUSE_CLIENT
         filters = message.filters
         if len(filters) == 1:
-            return (now_ns, kind, *ends, None, None, filters[0], what, cause, change or None, size, None)
-        carried = f'{{"filters":{len(filters)}}}'
-        return (now_ns, kind, *ends, None, None, None, what, cause, change or None, size, carried)
+            return (None, None, filters[0], what, cause, change or None, size, None)
+        return (None, None, None, what, cause, change or None, size, f'{{"filters":{len(filters)}}}')
     if isinstance(message, Lock | Signal):
         what = row.MESSAGE_LOCK if isinstance(message, Lock) else message.step
-        return (now_ns, kind, *ends, None, None, None, what, row.CAUSE_RECONFIGURATION, message.exchange, size, None)
+        return (None, None, None, what, row.CAUSE_RECONFIGURATION, message.exchange, size, None)
     if isinstance(message, Reroute):
         carried = f'{{"filters":{len(message.added) + len(message.removed)}}}'
-        change = message.reconfiguration
-        what = row.MESSAGE_RECMSG
-        return (now_ns, kind, *ends, None, None, None, what, row.CAUSE_RECONFIGURATION, change, size, carried)
+        change, what = message.reconfiguration, row.MESSAGE_RECMSG
+        return (None, None, None, what, row.CAUSE_RECONFIGURATION, change, size, carried)
     if isinstance(message, Rerouted):
-        what, change = row.MESSAGE_CTRLMSG, message.reconfiguration
-        return (now_ns, kind, *ends, None, None, None, what, row.CAUSE_RECONFIGURATION, change, size, None)
+        change, what = message.reconfiguration, row.MESSAGE_CTRLMSG
+        return (None, None, None, what, row.CAUSE_RECONFIGURATION, change, size, None)
     if isinstance(message, Membership):
-        return (now_ns, kind, *ends, None, None, None, message.step, row.CAUSE_RECONFIGURATION, None, size, None)
+        return (None, None, None, message.step, row.CAUSE_RECONFIGURATION, None, size, None)
     what = row.MESSAGE_CONFIRM if type(message) is Confirm else row.MESSAGE_CONFIRMED
-    return (now_ns, kind, *ends, None, None, None, what, row.CAUSE_CLIENT, None, size, None)
+    return (None, None, None, what, row.CAUSE_CLIENT, None, size, None)

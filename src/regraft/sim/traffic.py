@@ -4,7 +4,7 @@ A message waits for those before it on its wire, takes its bytes over the bandwi
 
 Nearly all that happens in a run is that an event arrives at a broker and goes on. So this short way is written out in
 one piece: the wire counts the hop, the broker's `route` is asked, and the event goes on the next wires. A *parcel*
-carries what is the same at every hop of an event. All else takes the long way, through `Broker.handle` and its effects
+carries what is the same at every hop of a message. All else takes the long way, through `Broker.handle` and its effects
 (`World.give`): every control message, an event at a broker that is locked for an exchange, and events in a run whose
 inputs are recorded. Both ways make the same trace.
 """
@@ -19,6 +19,7 @@ from regraft.broker.inputs import Received
 from regraft.broker.messages import Control, Gray
 from regraft.model.events import Event
 from regraft.sim.agenda import Entry
+from regraft.sim.chronicle import control_cells
 from regraft.sim.network import FRAME_BYTES, HOP_FIELDS_BYTES, Node, Wire
 from regraft.trace import schema as row
 
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from regraft.sim.world import World
 
 encode = msgspec.msgpack.encode
+
+CONTROL_PARCELS_MAX = 1_024
 
 
 class Parcel:
@@ -42,12 +45,25 @@ class Parcel:
         self.duration_ns = duration_ns  # on a wire, latency apart
 
 
+class ControlParcel:
+    """A control message on its way; one for all that say the same."""
+
+    __slots__ = ("cells", "duration_ns", "message", "size")
+
+    def __init__(self, message: Control, ns_per_byte: float) -> None:
+        self.message = message
+        self.size = FRAME_BYTES + len(encode(message))
+        self.duration_ns = int(self.size * ns_per_byte)
+        self.cells = control_cells(message, self.size)
+
+
 class Traffic:
     def __init__(self, world: "World", dice: Random, ns_per_byte: float) -> None:
         self.control_under_way = 0
         self._world = world
         self._dice = dice
         self._ns_per_byte = ns_per_byte
+        self._control_parcels: dict[Control, ControlParcel] = {}
         self._agenda = world.agenda
         self._matched = world.catalogue.matched
 
@@ -76,20 +92,20 @@ class Traffic:
         return True
 
     def _happen(self, entry: Entry) -> None:
-        now_ns, _, wire, message, size = entry
+        now_ns, _, wire, message = entry
         world = self._world
         world.now_ns = now_ns
         if type(message) is not Parcel:
             if type(wire) is Wire:
-                self._control_arrived(wire, message, size)
+                self._control_arrived(wire, message)
             else:
                 wire()
             return
         if not wire.alive:
-            world.chronicle.event_drop(now_ns, wire, message.name, size)
+            world.chronicle.event_drop(now_ns, wire, message.name, message.size)
             return
         node = wire.target
-        event = message.event
+        event, size = message.event, message.size
         is_gray = message.message is not event
         if world.oracle.stale:
             world.oracle.look_beyond_wires()
@@ -142,25 +158,29 @@ class Traffic:
             agenda.serial = serial = agenda.serial + 1
             if arrival_ns >= agenda.lane_end_ns:
                 agenda.lane_end_ns = arrival_ns
-                agenda.lane.append((arrival_ns, serial, wire, parcel, size))
+                agenda.lane.append((arrival_ns, serial, wire, parcel))
             else:
-                heappush(agenda.heap, (arrival_ns, serial, wire, parcel, size))
+                heappush(agenda.heap, (arrival_ns, serial, wire, parcel))
 
     # --- control messages
 
     def send(self, wire: Wire, message: Control) -> None:
+        parcel = self._control_parcels.get(message)
+        if parcel is None:
+            if len(self._control_parcels) >= CONTROL_PARCELS_MAX:
+                self._control_parcels.clear()
+            parcel = self._control_parcels[message] = ControlParcel(message, self._ns_per_byte)
         self.control_under_way += 1
-        size = FRAME_BYTES + len(encode(message))
         now_ns = self._world.now_ns
         start_ns = wire.busy_until_ns if wire.busy_until_ns > now_ns else now_ns
-        wire.busy_until_ns = done_ns = start_ns + int(size * self._ns_per_byte)
-        self._agenda.append(done_ns + wire.latency_ns, wire, message, size)
+        wire.busy_until_ns = done_ns = start_ns + parcel.duration_ns
+        self._agenda.append(done_ns + wire.latency_ns, wire, parcel)
 
-    def _control_arrived(self, wire: Wire, message: Control, size: int) -> None:
+    def _control_arrived(self, wire: Wire, parcel: ControlParcel) -> None:
         world = self._world
         self.control_under_way -= 1
         if not wire.alive:
-            world.chronicle.control_drop(world.now_ns, wire, message, size)
+            world.chronicle.control_drop(world.now_ns, wire, parcel.cells)
             return
-        world.chronicle.control_hop(world.now_ns, wire, message, size)
-        world.give(wire.target, Received(wire.source.name, message))
+        world.chronicle.control_hop(world.now_ns, wire, parcel.cells)
+        world.give(wire.target, Received(wire.source.name, parcel.message))

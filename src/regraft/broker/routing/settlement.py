@@ -67,7 +67,9 @@ class Settlement:
 
     def spoken_of(self, neighbour: str, exchange: str, before: bool) -> list[SubscriptionTable]:
         """The tables that a message of this neighbour speaks of; `exchange` is empty where it speaks of all."""
-        if self.after is not None and exchange and exchange == self.exchange:
+        if self.after is None:
+            return [] if before or neighbour not in self.table.heard else [self.table]
+        if exchange and exchange == self.exchange:
             tables = [self.table if before else self.after]
         else:  # what is left over from another exchange speaks of the tree that came out of it
             tables = [] if before else self.tables()
@@ -98,11 +100,13 @@ class Settlement:
             assert not apart
             self._settle_both(self.after, among, reconfiguration)
             return untold
+        told = self.table.told
         for neighbour, wanted in self._forwarding.wanted(self.table, among):
-            asked, taken_back = self._difference(self.table, neighbour, wanted, among)
-            if neighbour == apart:
-                untold, taken_back = taken_back, 0
-            self._tell(neighbour, asked, taken_back, reconfiguration)
+            if (told[neighbour] ^ wanted) & among:
+                asked, taken_back = self._difference(self.table, neighbour, wanted, among)
+                if neighbour == apart:
+                    untold, taken_back = taken_back, 0
+                self._tell(neighbour, asked, taken_back, reconfiguration)
         return untold
 
     def _settle_both(self, after: SubscriptionTable, among: int, reconfiguration: str) -> None:
@@ -130,7 +134,9 @@ class Settlement:
         """What to ask for and what to take back; from now on it counts as told."""
         told = table.told[neighbour]
         asked = wanted & ~told
-        taken_back = told & among & ~wanted & ~self._withheld()
+        taken_back = told & among & ~wanted
+        if taken_back:
+            taken_back &= ~self._withheld()
         table.told[neighbour] = (told | asked) & ~taken_back
         return asked, taken_back
 
