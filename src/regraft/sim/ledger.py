@@ -49,6 +49,7 @@ class Ledger:
         self._subscribers = array("q")  # subscription -> client, both by number
         self._is_cancelled = array("b")  # subscription -> whether
         self._events: dict[Event, int] = {}
+        self._publishers = array("q")  # of each event, the number that the publisher has as a client
         self._promised = array("q")  # for each event, the subscriptions in force that it satisfies
         self._promised_until = array("q", [0])  # for each event, where its own end in `_promised`
         self._delivered = array("q")  # debts, as they were paid
@@ -87,6 +88,7 @@ class Ledger:
 
     def published(self, event: Event) -> None:
         self._events[event] = len(self._events)
+        self._publishers.append(self._client(event.publisher))
         for slot in slots(self._catalogue.match(event) & self._in_force_set):
             self._promised.extend(self._promises[slot])
         self._promised_until.append(len(self._promised))
@@ -127,10 +129,9 @@ class Ledger:
 
     def _out_of_order(self, delivered: Numbers) -> int:
         """How many come after one of the same publisher that was published later, at the same client."""
-        numbers: dict[str, int] = {}
-        publishers = np.array([numbers.setdefault(event.publisher, len(numbers)) for event in self._events], np.int64)
+        publishers = np.frombuffer(self._publishers, np.int64) >> CLIENT_SHIFT
         events = delivered & EVENT_MASK
-        streams = (delivered >> CLIENT_SHIFT) * len(numbers) + publishers[events]
+        streams = (delivered >> CLIENT_SHIFT) * len(self._clients) + publishers[events]
         order = np.argsort(streams, kind="stable")
         streams, events = streams[order], events[order]
         # Events are numbered as they are published. Each stream is lifted above the one before it, so that the highest

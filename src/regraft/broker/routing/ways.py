@@ -2,7 +2,7 @@
 
 What an event satisfies is different for nearly every event, but where it goes is one of few: a set of neighbours and a
 set of clients. So each such *route* is made once. A neighbour has a flag, and the sum of the flags of those that want
-the event, beside what our own clients want of it, is the name of its route.
+the event, beside what our own clients want of it, is the name of its route. An only client has a flag, too.
 
 All this is worked out from the table as it is, and forgotten when the table may have changed; so it is no part of a
 broker's state (`broker/snapshot.py`).
@@ -18,7 +18,7 @@ ROUTES_MAX = 1_024
 class Ways:
     """`always` are the neighbours that get every event."""
 
-    __slots__ = ("_always", "_flags", "_local", "_neighbours", "_routes", "_table")
+    __slots__ = ("_always", "_client", "_flags", "_local", "_neighbours", "_routes", "_table")
 
     def __init__(self, table: SubscriptionTable, always: tuple[str, ...], came_from: str) -> None:
         self._table = table
@@ -28,6 +28,7 @@ class Ways:
         self._flags = [
             (table.heard[name], 1 << place) for place, name in enumerate(self._neighbours) if name not in always
         ]
+        self._client = 1 << len(self._neighbours) if len(table.clients) == 1 else 0  # the flag of an only client
         self._routes: dict[int | tuple[int, int], Route] = {}
 
     def route(self, matched: int) -> Route:
@@ -37,7 +38,9 @@ class Ways:
             if filters & matched:
                 goes_to += flag
         wanted = self._local & matched
-        name = (goes_to, wanted) if wanted else goes_to
+        name: int | tuple[int, int] = goes_to
+        if wanted:
+            name = goes_to + self._client if self._client else (goes_to, wanted)
         route = self._routes.get(name)
         if route is None:
             if len(self._routes) >= ROUTES_MAX:
