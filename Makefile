@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench prove clean test-quick format lock
+.PHONY: help demo test check bench prove clean test-quick soak format lock
 
 help:
 	@echo "make demo        show a network being rewired while events flow, in under a minute"
@@ -17,7 +17,8 @@ help:
 	@echo "make prove       walk every interleaving on small trees: what each protocol promises, proved"
 	@echo "make clean       remove the virtual environment and everything that was generated"
 	@echo
-	@echo "While developing: make test-quick (no Java, under a minute), make format, make lock (resolve versions anew)"
+	@echo "While developing: make test-quick (no Java, under a minute), make soak (random runs, 10 minutes;"
+	@echo "SOAK='--minutes 60' for others), make format, make lock (resolve versions anew)"
 
 demo: $(READY)
 	$(BIN)/regraft demo
@@ -40,6 +41,10 @@ bench: $(READY)
 
 prove: $(READY)
 	$(BIN)/regraft prove
+
+SOAK ?= --minutes 10
+soak: $(READY)
+	$(BIN)/regraft soak $(SOAK)
 
 format: $(READY)
 	$(BIN)/ruff check --fix src tests

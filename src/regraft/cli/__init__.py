@@ -7,7 +7,7 @@ what on the standard error, is decided in `process.py` for all of them.
 
 import typer
 
-from regraft.cli import bench, covers, demo, explain, lab, match, prove, replay, sim
+from regraft.cli import bench, covers, demo, explain, lab, match, prove, replay, sim, soak
 from regraft.cli.process import run
 
 __all__ = ["app", "main"]
@@ -24,6 +24,7 @@ app.command("match")(match.match)
 app.command("covers")(covers.covers)
 app.command("sim")(sim.sim)
 app.command("prove")(prove.prove)
+app.command("soak")(soak.soak)
 app.command("replay")(replay.replay)
 app.command("explain")(explain.explain)
 app.add_typer(lab.app, name="lab")

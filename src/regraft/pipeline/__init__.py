@@ -13,6 +13,7 @@ from regraft.pipeline.overhead import outcomes, overhead
 from regraft.pipeline.reading import Trace, read_trace
 from regraft.pipeline.results import ALL_MEASURES, PointOf, measures, results
 from regraft.pipeline.session import spark_session, spark_trouble
+from regraft.pipeline.soak import soak_round
 from regraft.pipeline.sweep import SweepTask, sweep
 
 __all__ = [
@@ -28,6 +29,7 @@ __all__ = [
     "overhead",
     "read_trace",
     "results",
+    "soak_round",
     "spark_session",
     "spark_trouble",
     "standing",

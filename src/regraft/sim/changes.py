@@ -104,6 +104,8 @@ class RandomChanges:
         if self._dice.random() < 0.5:
             up = [name for name, node in world.nodes.items() if node.alive and name not in world.leaves.leaving]
             free = [name for name in up if len(world.adjacency[name]) < self._degree_max]
+            if not free:
+                return  # a forest of parts that are full, but for leaves about to leave
             self._new += 1
             self.count += 1
             name = f"n{self._new}"
@@ -176,8 +178,9 @@ class RandomChanges:
         """A broker of free degree in the part that this one belongs to. There is one: a tree has leaves."""
         adjacency = self._world.adjacency
         leaving = self._world.leaves.leaving
-        part = sorted(name for name in self._world.oracle.component(broker) if name not in leaving)
-        return self._dice.choice([member for member in part if len(adjacency[member]) < self._degree_max])
+        part = sorted(self._world.oracle.component(broker))
+        free = [member for member in part if len(adjacency[member]) < self._degree_max]
+        return self._dice.choice([member for member in free if member not in leaving] or free)
 
     def _crash(self) -> None:
         up = [name for name, node in self._world.nodes.items() if node.alive]
