@@ -40,7 +40,9 @@ bench: $(READY)
 	@$(BIN)/regraft bench all --json
 
 prove: $(READY)
-	$(BIN)/regraft prove
+	$(BIN)/regraft prove --brokers 4
+	$(BIN)/regraft prove --brokers 5 --protocol strawman --change break
+	$(BIN)/regraft prove --brokers 5 --protocol deferred --change break
 
 SOAK ?= --minutes 10
 soak: $(READY)

@@ -48,7 +48,8 @@ def prove(
     for name, kind in kinds_of(*PROTOCOLS[protocol]).items():
         if name in changes and brokers <= kind.brokers_max:
             for tree in trees(brokers):
-                yield _prove_on(tree, protocol, name, kind, progress)
+                if list(kind.changes(tree)):
+                    yield _prove_on(tree, protocol, name, kind, progress)
 
 
 def _prove_on(tree: Tree, protocol: Protocol, name: KindName, kind: Kind, progress: Progress) -> Proof:
