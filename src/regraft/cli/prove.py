@@ -24,6 +24,7 @@ class Change(StrEnum):
     REPLACE = "replace"
     EXCHANGE = "exchange"
     OVERLAP = "overlap"
+    INTERRUPTED = "interrupted"
     JOIN = "join"
     LEAVE = "leave"
 
@@ -84,7 +85,7 @@ def _tree(proof: "Proof") -> str:
 
 def _in_words(proof: "Proof") -> str:
     line = (
-        f"{proof.protocol:<18}  {proof.change:<8}  {_tree(proof):<19}  {proof.cases:>6,} cases  "
+        f"{proof.protocol:<18}  {proof.change:<11}  {_tree(proof):<19}  {proof.cases:>6,} cases  "
         f"{proof.states:>10,} states  {proof.transitions:>11,} transitions"
     )
     if proof.case is None or proof.violation is None:

@@ -6,6 +6,7 @@
 | `replace` | the same, and both ends of the lost link are told what replaces it | nothing |
 | `exchange` | an exchange is ordered, and must come about | as the protocol says |
 | `overlap` | two exchanges whose cycles share a broker are ordered, and must end; on 3 brokers | as the protocol says |
+| `interrupted` | an exchange is ordered, a link of its cycle breaks, and is mended; 3 brokers, idle clients | nothing |
 | `join` | a new broker, whose clients act already, is linked as a leaf | all, in causal order |
 | `leave` | a leaf is ordered to leave, and does, or says why not | all, in causal order |
 
@@ -15,7 +16,7 @@ of a coordinated protocol left out.
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from itertools import combinations, product
+from itertools import combinations, pairwise, product
 from typing import Literal
 
 from regraft.broker.config import Reconfiguration
@@ -24,12 +25,12 @@ from regraft.broker.messages import Order as EventOrder
 from regraft.model.trees import Adjacency, Link, adjacency_of, component, path
 from regraft.planning import exchange_on
 from regraft.proving.cases import Meanwhile, Names, Sketch
-from regraft.proving.links import Cut, Lay, Operation, Order, pair
+from regraft.proving.links import Cut, Lay, Mend, Operation, Order, pair
 
 Tree = tuple[Link, ...]
 Threads = tuple[tuple[Operation, ...], ...]
-KindName = Literal["break", "replace", "exchange", "overlap", "join", "leave"]
-CHANGES: tuple[KindName, ...] = ("break", "replace", "exchange", "overlap", "join", "leave")
+KindName = Literal["break", "replace", "exchange", "overlap", "interrupted", "join", "leave"]
+CHANGES: tuple[KindName, ...] = ("break", "replace", "exchange", "overlap", "interrupted", "join", "leave")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +65,7 @@ def kinds_of(reconfiguration: Reconfiguration, order: EventOrder | None) -> dict
         meanwhile = leaves if order == "causal" else tuple(what for what in leaves if what != "answer")
         found["exchange"] = Kind(exchanges, _planned(order), meanwhile, order, done=True)
         found["overlap"] = Kind(_overlaps, _planned(order), ("publish",), order, brokers_max=3)
+        found["interrupted"] = Kind(_interruptions, _interrupted(order), ("nothing",), None, brokers_max=3)
     found["join"] = Kind(_leaves, lambda tree, links: ((Lay(links[0]),),), leaves, "causal", joins=True)
     found["leave"] = Kind(_leaves, lambda tree, links: ((Order(links[1][0], LeaveOrdered()),),), leaves, "causal")
     return found
@@ -141,6 +143,22 @@ def _overlaps(tree: Tree) -> Iterator[tuple[Link, ...]]:
         others = _cycle(tree, other)
         if any(broker in others for broker in _cycle(tree, one)):
             yield (*one, *other)
+
+
+def _interruptions(tree: Tree) -> Iterator[tuple[Link, ...]]:
+    """The exchange, and which link of its cycle breaks."""
+    for change in exchanges(tree):
+        for link in (*pairwise(_cycle(tree, change)), change[1]):
+            yield (*change, pair(*link))
+
+
+def _interrupted(order: EventOrder) -> Callable[[Tree, tuple[Link, ...]], Threads]:
+    def threads(tree: Tree, links: tuple[Link, ...]) -> Threads:
+        removed, added, broken = links
+        ordered: tuple[Operation, ...] = (planned(tree, 1, removed, added, order),)
+        return (ordered, (Cut(broken), Mend()))
+
+    return threads
 
 
 def planned(tree: Tree, number: int, removed: Link, added: Link, order: EventOrder) -> Operation:

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from regraft.broker.effects import CloseLink, ExchangeEnded, LeaveAnswered, OpenLink
 from regraft.broker.inputs import ExchangeOrdered, Input, LeaveOrdered, LinkDown, LinkRefused, LinkUp, PathFound
 from regraft.broker.messages import change_name
-from regraft.model.trees import Adjacency, Link, path
+from regraft.model.trees import Adjacency, Link, component, path
 from regraft.proving.places import Asked
 
 Value = TypeVar("Value", bound=Any)
@@ -44,6 +44,14 @@ class Lay:
 
 
 @dataclass(frozen=True, slots=True)
+class Mend:
+    """Whenever the tree has come apart from now on, it is joined, by the first broker of each part."""
+
+    def __str__(self) -> str:
+        return "mend"
+
+
+@dataclass(frozen=True, slots=True)
 class Order:
     """The operator orders something of a broker."""
 
@@ -57,7 +65,7 @@ class Order:
         return f"exchange {cycle[0]}-{cycle[-1]} > {cycle[near - 1]}-{cycle[near]}"
 
 
-Operation = Cut | Lay | Order
+Operation = Cut | Lay | Mend | Order
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,11 +133,17 @@ class LinkLayer:
         return [
             (number, thread[position])
             for number, (thread, position) in enumerate(zip(self.threads, links.positions, strict=True))
-            if position < len(thread)
+            if position < len(thread) and (not isinstance(thread[position], Mend) or self._is_apart(links))
         ]
+
+    def _is_apart(self, links: Links) -> bool:
+        adjacency = links.adjacency(self.brokers)
+        return len(component(adjacency, next(iter(adjacency)))) < len(adjacency)
 
     def operate(self, links: Links, thread: int) -> tuple[Links, list[Put]]:
         operation = self.threads[thread][links.positions[thread]]
+        if isinstance(operation, Mend):
+            return self._mend(links)
         positions = tuple(at + (number == thread) for number, at in enumerate(links.positions))
         links = replace(links, positions=positions)
         match operation:
@@ -166,6 +180,15 @@ class LinkLayer:
         if pair(*link) not in links.tree:
             return self._forget_opened(links, *link)
         return self._disconnect(replace(links, tree=_without(links.tree, pair(*link))), *link)
+
+    def _mend(self, links: Links) -> tuple[Links, list[Put]]:
+        puts: list[Put] = []
+        for broker in self.brokers:
+            adjacency = links.adjacency(self.brokers)
+            if broker in adjacency and broker not in component(adjacency, self.brokers[0]):
+                links, more = self.lay(links, self.brokers[0], broker)
+                puts += more
+        return links, puts
 
     def _connect(self, links: Links, a: str, b: str, exchange: str, announced: str = "") -> tuple[Links, list[Put]]:
         incarnation = dict(links.counts).get(pair(a, b), 0) + 1
