@@ -1,6 +1,7 @@
-"""A small icdcs03 and the guarantees, run from the declaration to the report, and checked against plain simulations."""
+"""A small icdcs03, a small debs06 and the guarantees, from the declaration to the report, against plain simulations."""
 
 import json
+from collections import defaultdict
 from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
@@ -170,3 +171,64 @@ def rows(directory: Path, figure: str, series: str, metric: str, x: float | None
         for row in read_results(directory)
         if (row.figure, row.series, row.metric, row.x) == (figure, series, metric, x)
     ]
+
+
+@pytest.fixture(scope="module")
+def debs06(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tuple[Experiment, Path]:
+    few = {"changes.count_max": "4", "brokers": "20", "tree.nodes": "400", "tree.domains": "10"}
+    few |= {"publications.publishers": "10"}
+    small = find_experiment("debs06").overlay(few)
+    out = tmp_path_factory.mktemp("lab") / "debs06"
+    run_experiment(small, SEEDS, out, spark.sparkContext.master)
+    return small, out
+
+
+def by_cycle(experiment: Experiment, group: Group, seed: int) -> dict[str, dict[float, float]]:
+    """Messages and delay of events by the length of the cycle, without Spark."""
+    run = simulate(experiment.scenario(group), seed, name="direct", trace=group.cell.level)
+    length, held, messages = {}, defaultdict(list), defaultdict(list)
+    exchange = ""
+    for row in pa.Table.from_batches(run.batches()).to_pylist():
+        if row["kind"] == "reconfiguration_begin":
+            exchange = row["reconfiguration"]
+            length[exchange] = len(json.loads(row["attributes"])["cycle"])
+            messages[exchange] = []
+        elif row["kind"] == "hop" and row["message"] != "event" and row["cause"] == "reconfiguration" and exchange:
+            messages[exchange].append(row)
+        elif row["kind"] == "release" and row["message"] == "event":
+            held[row["reconfiguration"]].append(json.loads(row["attributes"]))
+    counts, delays = defaultdict(list), defaultdict(list)
+    for name, rows in messages.items():
+        counts[length[name]].append(len(rows))
+    for name, queues in held.items():
+        waited_ns, count = (sum(queue[key] for queue in queues) for key in ("waited_ns", "count"))
+        delays[length[name]].append(waited_ns / count / 1e6)
+    return {name: {x: fmean(found[x]) for x in found} for name, found in (("messages", counts), ("delay_ms", delays))}
+
+
+@pytest.mark.parametrize(("figure", "metric"), [("4", "messages"), ("5", "delay_ms")])
+def test_an_exchange_is_measured_by_the_length_of_its_cycle(
+    debs06: tuple[Experiment, Path], figure: str, metric: str
+) -> None:
+    experiment, directory = debs06
+    (declared,) = [one for one in experiment.figures if one.name == figure]
+    for series in declared.series:
+        if (series.metric, series.drawn) != (metric, True):
+            continue
+        runs = [by_cycle(experiment, series.points[0].group, seed)[metric] for seed in range(1, SEEDS + 1)]
+        expected = {x: fmean(run[x] for run in runs if x in run) for x in {x for run in runs for x in run}}
+        wanted = (figure, series.name, metric)
+        results = [row for row in read_results(directory) if (row.figure, row.series, row.metric) == wanted]
+        found = {row.x: row.mean for row in results}
+        assert found == pytest.approx(expected)
+        assert found
+
+
+def test_no_coordinated_exchange_loses_or_duplicates(debs06: tuple[Experiment, Path]) -> None:
+    _, directory = debs06
+    found = {(row.series, row.metric): row.mean for row in read_results(directory) if row.figure == "loss"}
+    for protocol in ("coordinated-fifo", "coordinated-causal"):
+        assert (found[protocol, "owed"] or 0) > 0
+        assert found[protocol, "lost"] == found[protocol, "duplicated"] == found[protocol, "fifo"] == 0
+    assert found["coordinated-causal", "causal"] == 0
+    assert "claims of the paper" in (directory / "report.html").read_text()

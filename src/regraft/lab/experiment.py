@@ -25,6 +25,7 @@ from regraft.trace import LEVEL_SUMMED
 Settings = Mapping[str, str]
 
 SEEDS_MAX = 10_000
+EXCHANGE_S = 2.0  # about how long an exchange takes
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,9 +164,12 @@ def cost(scenario: Scenario) -> float:
     An event goes to a share of the brokers that grows with the number of subscribers; a change costs a multiple of
     the brokers, as trees get longer.
     """
-    brokers = scenario.tree.brokers
-    publishing_s = max(0.0, scenario.publications.until_s - scenario.publications.from_s)
-    events = brokers * scenario.publications.rate_hz * publishing_s
-    changes = scenario.changes
+    brokers, changes, publications = scenario.tree.brokers, scenario.changes, scenario.publications
     count = 0.0 if changes is None else (changes.until_s - changes.from_s) / changes.every_s
+    count = count if changes is None else min(count, float(changes.count_max))
+    publishing_s = max(0.0, publications.until_s - publications.from_s)
+    if publications.during == "exchanges":
+        publishing_s = min(publishing_s, EXCHANGE_S * count)
+    publishers = publications.publishers or brokers * scenario.clients.per_broker
+    events = publishers * publications.rate_hz * publishing_s
     return 0.3 * events * brokers + 5.0 * count * brokers + 100.0 * brokers

@@ -13,14 +13,16 @@ from pathlib import Path
 
 from regraft.lab.catalogue import CLAIMS
 from regraft.lab.claims import judge
-from regraft.lab.document import markdown_table, number, put_region
+from regraft.lab.document import has_region, markdown_table, number, put_region
 from regraft.lab.drawing import svg
 from regraft.lab.experiment import Experiment, Figure
-from regraft.lab.guarantees import GUARANTEES, METRICS, PROTOCOLS
+from regraft.lab.guarantees import ALL_PROTOCOLS, GUARANTEES, METRICS
 from regraft.lab.record import Record
 from regraft.lab.results import Result, of_series
 
 HTML, FIGURES = "report.html", "figures"
+FULL = f"{GUARANTEES.name}-full"
+ROWS_MAX = 45  # of a series in a table
 
 STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; color: #222; }
@@ -57,10 +59,18 @@ def write_report(directory: Path, experiment: Experiment, record: Record, result
 
 
 def put_in_document(document: Path, experiment: Experiment, record: Record, results: Sequence[Result]) -> None:
-    """Into the document's region of the experiment's name; the figures into a folder of that name beside it."""
+    """Into the document's region of the experiment's name; the figures into a folder of that name beside it.
+
+    The guarantees have two: `guarantees` is the summary, `guarantees-full` the whole table.
+    """
     files = figure_files(experiment, results)
     text = _markdown(_parts(experiment, record, results), experiment.name)
-    put_region(document, experiment.name, text)
+    if experiment.name != GUARANTEES.name:
+        put_region(document, experiment.name, text)
+    elif has_region(document, FULL):
+        put_region(document, FULL, text)
+    else:
+        put_region(document, experiment.name, _markdown(_summary(experiment, record, results), experiment.name))
     folder = document.parent / experiment.name
     if files:
         folder.mkdir(exist_ok=True)
@@ -134,7 +144,7 @@ def _parts(experiment: Experiment, record: Record, results: Sequence[Result]) ->
 def _guarantees(experiment: Experiment, results: Sequence[Result]) -> list[Part]:
     cells = {(result.figure, result.series, result.metric): result for result in results}
     rows, runs = [], []
-    for protocol in PROTOCOLS:
+    for protocol in ALL_PROTOCOLS:
         for figure in experiment.figures:
             found = [cells[key] for metric in METRICS if (key := (figure.name, protocol, metric)) in cells]
             runs += [result.runs for result in found]
@@ -145,12 +155,32 @@ def _guarantees(experiment: Experiment, results: Sequence[Result]) -> list[Part]
     return [Table(header, tuple(rows), numbers_from=2), Paragraph(meaning), Paragraph(f"{faults}.")]
 
 
+def _summary(experiment: Experiment, record: Record, results: Sequence[Result]) -> list[Part]:
+    """A protocol a row, a fault a column; in a cell the three numbers that matter."""
+    means = {(result.figure, result.series, result.metric): result.mean for result in results}
+
+    def cell(protocol: str, fault: str) -> str:
+        three = [means.get((fault, protocol, metric)) for metric in ("lost", "duplicated", "fifo")]
+        return "0" if not any(three) else " / ".join(number(mean) for mean in three)
+
+    header = ("protocol", *(figure.name.replace("_", " ") for figure in experiment.figures))
+    rows = [(protocol, *(cell(protocol, figure.name) for figure in experiment.figures)) for protocol in ALL_PROTOCOLS]
+    wrong = [result for result in results if result.metric == "wrong_entries" and result.mean]
+    runs = min((result.runs for result in results if result.metric == "lost"), default=0)
+    meaning = (
+        f"Lost / duplicated / out of order, means over {runs} runs a cell; a single 0: none of the three in any run. "
+        f"Wrong table entries at the end: {f'in {len(wrong)} cells' if wrong else 'none, in any run'}. "
+        f"{record.runs:,} runs, commit {record.commit}."
+    )
+    return [Table(header, tuple(rows), numbers_from=1), Paragraph(meaning)]
+
+
 def _points(figure: Figure, results: Sequence[Result]) -> tuple[tuple[str, ...], ...]:
-    """Every point of the figure; of a series over time only the lowest and the last."""
+    """Every point of the figure; of a long series over time only the lowest and the last."""
     rows = []
     for series in figure.series:
         own = of_series(results, figure.name, series.name, series.metric)
-        if own and any(point.x is None for point in series.points):
+        if len(own) > ROWS_MAX and any(point.x is None for point in series.points):
             own = [min(own, key=lambda result: result.mean if result.mean is not None else 0.0), own[-1]]
         for result in own:
             interval = f"{number(result.ci95_low)} to {number(result.ci95_high)}"

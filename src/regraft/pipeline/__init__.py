@@ -9,6 +9,7 @@ carries out when it is asked for the rows.
 """
 
 from regraft.pipeline.audit import audit, audit_clients, delivery_over_time, standing, steady_clients, violations
+from regraft.pipeline.exchanges import exchanges
 from regraft.pipeline.overhead import outcomes, overhead
 from regraft.pipeline.reading import Trace, read_trace
 from regraft.pipeline.results import ALL_MEASURES, PointOf, measures, results
@@ -24,6 +25,7 @@ __all__ = [
     "audit",
     "audit_clients",
     "delivery_over_time",
+    "exchanges",
     "measures",
     "outcomes",
     "overhead",

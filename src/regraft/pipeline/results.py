@@ -22,6 +22,7 @@ from pyspark.sql.pandas.functions import arrow_udf
 
 from regraft.errors import UsageError
 from regraft.pipeline.audit import audit, delivery_over_time, steady_clients
+from regraft.pipeline.exchanges import OVER_CYCLE, over_cycle
 from regraft.pipeline.overhead import NS_PER_S, outcomes, overhead
 
 CONFIDENCE = 0.95
@@ -47,7 +48,7 @@ OF_OUTCOMES = ("violations", "wrong_entries", "changes")
 # Over the time of publication, in seconds; that of the core over what is owed to clients that never cancel a
 # subscription.
 OVER_TIME = ("delivered_percent", "core_delivered_percent")
-ALL_MEASURES = (*OF_AUDIT, *OF_OVERHEAD, *OF_OUTCOMES, *OVER_TIME)
+ALL_MEASURES = (*OF_AUDIT, *OF_OVERHEAD, *OF_OUTCOMES, *OVER_TIME, *OVER_CYCLE)
 
 POINT_SCHEMA = pa.schema(
     [
@@ -73,8 +74,8 @@ class PointOf:
 
 
 def measures(trace: DataFrame, names: Collection[str]) -> DataFrame:
-    """`run, measure, x, value`: a row for each run and measure, or for each `WINDOW_NS` where it is over
-    time."""
+    """`run, measure, x, value`: a row for each run and measure; or for each `WINDOW_NS` where it is over time, for each
+    length of cycle where it is over these."""
     unknown = [name for name in names if name not in ALL_MEASURES]
     if unknown or not names:
         raise UsageError(f"no such measure: {', '.join(unknown) or 'none named'}; there are {', '.join(ALL_MEASURES)}")
@@ -89,6 +90,9 @@ def measures(trace: DataFrame, names: Collection[str]) -> DataFrame:
             over_time = delivery_over_time(trace, WINDOW_NS, clients)
             x, value = F.col("window_ns") / NS_PER_S, F.col("delivered_percent")
             tables.append(over_time.select("run", F.lit(name).alias("measure"), x.alias("x"), value.alias("value")))
+    of_cycles = [name for name in OVER_CYCLE if name in names]
+    if of_cycles:
+        tables.append(_long(over_cycle(trace, of_cycles), of_cycles))
     return reduce(DataFrame.unionByName, tables)
 
 
@@ -166,7 +170,10 @@ def _quantiles(runs: pa.Array) -> pa.Array:
 
 
 def _long(table: DataFrame, names: Sequence[str]) -> DataFrame:
-    """A column a measure becomes a row a measure."""
+    """A column a measure becomes a row a measure; x is null where the table has none."""
+    x = F.col("x") if "x" in table.columns else F.lit(None)
     values = [F.col(name).cast("double").alias(name) for name in names]
-    long = table.select("run", *values).unpivot(["run"], list(names), "measure", "value")
-    return long.select("run", "measure", F.lit(None).cast("double").alias("x"), "value")
+    long = table.select("run", x.cast("double").alias("x"), *values).unpivot(
+        ["run", "x"], list(names), "measure", "value"
+    )
+    return long.select("run", "measure", "x", "value")

@@ -7,11 +7,15 @@ never closes a loop, however many wait.
 
 from collections.abc import Callable
 from functools import partial
+from itertools import pairwise
 from random import Random
 
-from regraft.model.trees import Link
+from regraft.model.trees import Link, path
 from regraft.sim.scenario import Changes, Scenario, nanoseconds
+from regraft.sim.topology import Latency
 from regraft.sim.world import World
+
+DRAWS_MAX = 10  # of a replacement, until it is another link
 
 
 class RandomChanges:
@@ -24,7 +28,7 @@ class RandomChanges:
         scenario: Scenario,
         changes: Changes,
         dice: Random,
-        latency_ns: int,
+        latency_ns: Latency,
         arrived: Callable[[str], None],
     ) -> None:
         self._world = world
@@ -85,12 +89,25 @@ class RandomChanges:
         part_of_a, part_of_b = world.oracle.component(a), world.oracle.component(b)
         in_order = self._changes.endpoints == "move" or (len(part_of_a), a) < (len(part_of_b), b)
         orphan, other = (a, b) if in_order else (b, a)
-        added = self._ends(orphan, other)
+        added = self._other_ends(orphan, other)
         world.adjacency[a][b] = world.adjacency[b][a] = latency_ns
         leaving = world.leaves.leaving
         if {*added} != {a, b} and not any(broker in leaving for broker in (a, b, *added)):
             self.count += 1
-            world.exchanges.begin((orphan, other), added, self._latency_ns, self._loss)
+            way = path(world.adjacency, *added)
+            world.exchanges.begin((orphan, other), added, self._latency_ns(*added), self._loss)
+            if self._changes.path_breaks_after_s:
+                due_ns = world.now_ns + nanoseconds(self._changes.path_breaks_after_s)
+                kept = [link for link in pairwise(way) if {*link} != {a, b}]
+                world.agenda.put(due_ns, partial(self._break_one, kept))
+
+    def _break_one(self, links: list[Link]) -> None:
+        """Of these, if one is still there; what comes apart is joined by any two brokers of free degree."""
+        links = [(a, b) for a, b in links if b in self._world.adjacency[a]]
+        if links:
+            self.count += 1
+            self._world.breaks.begin(*self._dice.choice(links))
+            self._mend_later()
 
     def _planned(self) -> None:
         if self._dice.random() < 0.5:
@@ -109,7 +126,8 @@ class RandomChanges:
             self._new += 1
             self.count += 1
             name = f"n{self._new}"
-            world.leaves.add(name, self._dice.choice(free), self._latency_ns, self._loss)
+            neighbour = self._dice.choice(free)
+            world.leaves.add(name, neighbour, self._latency_ns(name, neighbour), self._loss)
             self._arrived(name)
             return
         leaves = [name for name in world.nodes if len(world.adjacency[name]) == 1 and world.leaves.may_go(name)]
@@ -150,7 +168,7 @@ class RandomChanges:
         together = world.oracle.component(up[0])
         for name in up:
             if name not in together:
-                world.breaks.replace(self._draw(name), self._draw(up[0]), self._latency_ns, self._loss)
+                self._join(self._draw(name), self._draw(up[0]))
                 together = world.oracle.component(up[0])
 
     def _draw_break(self, links: list[tuple[str, str]]) -> tuple[str, str]:
@@ -166,10 +184,25 @@ class RandomChanges:
         if orphan not in self._world.nodes or other not in self._world.nodes:
             self._join_parts()  # one of the two was a leaf of its part, and has left
             return
-        self._world.breaks.replace(*self._ends(orphan, other), self._latency_ns, self._loss)
+        # The link that broke may be the one that comes, but not where it is to come near the old one.
+        ends = self._other_ends if self._changes.endpoints == "near" else self._ends
+        self._join(*ends(orphan, other))
+
+    def _join(self, a: str, b: str) -> None:
+        self._world.breaks.replace(a, b, self._latency_ns(a, b), self._loss)
+
+    def _other_ends(self, orphan: str, other: str) -> Link:
+        """Of a replacement; the same link again only where nothing else was drawn."""
+        for _ in range(DRAWS_MAX):
+            ends = self._ends(orphan, other)
+            if {*ends} != {orphan, other}:
+                break
+        return ends
 
     def _ends(self, orphan: str, other: str) -> Link:
         """Of the link that joins the two parts again."""
+        if self._changes.endpoints == "near":
+            return (self._draw_near(orphan), self._draw_near(other))
         has_room = len(self._world.adjacency[orphan]) < self._degree_max
         keep = self._changes.endpoints != "uniform" and has_room
         return (orphan if keep else self._draw(orphan), self._draw(other))
@@ -181,6 +214,14 @@ class RandomChanges:
         part = sorted(self._world.oracle.component(broker))
         free = [member for member in part if len(adjacency[member]) < self._degree_max]
         return self._dice.choice([member for member in free if member not in leaving] or free)
+
+    def _draw_near(self, broker: str) -> str:
+        """Of free degree: the broker itself or a neighbour of it; if there is none, any of its part."""
+        adjacency = self._world.adjacency
+        leaving = self._world.leaves.leaving
+        near = [broker, *sorted(adjacency[broker])]
+        near = [name for name in near if name not in leaving and len(adjacency[name]) < self._degree_max]
+        return self._dice.choice(near) if near else self._draw(broker)
 
     def _crash(self) -> None:
         up = [name for name, node in self._world.nodes.items() if node.alive]
@@ -209,6 +250,7 @@ class RandomChanges:
             elif not together:
                 together = orphan
             elif orphan not in world.oracle.component(together):
-                world.breaks.replace(self._draw(orphan), self._draw(together), self._latency_ns, self._loss)
+                self._join(self._draw(orphan), self._draw(together))
         if together and broker not in world.oracle.component(together):
-            world.link_up(broker, self._draw(together), self._latency_ns, self._loss)
+            neighbour = self._draw(together)
+            world.link_up(broker, neighbour, self._latency_ns(broker, neighbour), self._loss)

@@ -47,6 +47,7 @@ class Exchanges:
         self._serial = 0
         self.under_way: dict[str, Exchange] = {}
         self.opened: dict[Link, str] = {}  # links of no tree yet, their ends in order
+        self.begun: list[Callable[[], None]] = []
         self.ended: list[EndedListener] = []
         self.cut: list[Callable[[], None]] = []  # a broker has closed a link of the tree, and nothing replaces it
 
@@ -76,6 +77,8 @@ class Exchanges:
         self._write(row.KIND_RECONFIGURATION_BEGIN, exchange, known)
         if self._order is not None:
             self.under_way[name] = exchange
+            for listener in self.begun:
+                listener()
             world.give(world.nodes[r1], ExchangeOrdered(name, step.cycle, step.near, self._order))
         else:
             incarnation = world.incarnations[in_order(r1, r2)]

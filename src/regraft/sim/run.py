@@ -16,7 +16,7 @@ from regraft.sim.checkers import Causal, Checker, Connected, Delivered, InForce,
 from regraft.sim.ledger import ThreeNumbers
 from regraft.sim.network import NANOSECONDS_PER_BYTE_AT_1_MBIT
 from regraft.sim.scenario import Scenario, Step, nanoseconds
-from regraft.sim.topology import MICROSECOND_NS, make_tree
+from regraft.sim.topology import Latency, make_tree
 from regraft.sim.workload import Clients, client_of
 from regraft.sim.world import Recorder, World
 from regraft.trace import COUNTED_INTERVAL_NS, TraceBuffer
@@ -116,14 +116,16 @@ class Run:
         clients = Clients(world, scenario, dice)
         clients.begin()
         new = [split_link(step.add_leaf, "step")[0] for step in scenario.step if step.add_leaf]
-        latency_ns = round(scenario.link.latency_us * MICROSECOND_NS)
         for number, step in enumerate(scenario.step, start=1):
             place = f"step {number}"
             _check_names(step, {*world.nodes, *new}, place)
-            world.agenda.put(nanoseconds(step.at_s), partial(_take, step, place, world, latency_ns, scenario.link.loss))
+            due = partial(_take, step, place, world, tree.latency_ns, scenario.link.loss)
+            world.agenda.put(nanoseconds(step.at_s), due)
         changes = None
         if scenario.changes is not None:
-            changes = RandomChanges(world, scenario, scenario.changes, dice["changes"], latency_ns, clients.arrived)
+            changes = RandomChanges(
+                world, scenario, scenario.changes, dice["changes"], tree.latency_ns, clients.arrived
+            )
             changes.begin()
         return world, changes
 
@@ -170,22 +172,23 @@ def _check_names(step: Step, known: Container[str], place: str) -> None:
             raise ScenarioError(place, f"there is no broker {name}")
 
 
-def _take(step: Step, place: str, world: World, latency_ns: int, loss: float) -> None:
+def _take(step: Step, place: str, world: World, latency_ns: Latency, loss: float) -> None:
     try:
         if step.link_down:
             world.breaks.begin(*split_link(step.link_down, place))
         elif step.link_up:
-            world.breaks.replace(*split_link(step.link_up, place), latency_ns, loss)
+            a, b = split_link(step.link_up, place)
+            world.breaks.replace(a, b, latency_ns(a, b), loss)
         elif step.exchange:
-            removed, added = step.exchange.split(">")
-            world.exchanges.begin(split_link(removed, place), split_link(added, place), latency_ns, loss)
+            removed, added = (split_link(link, place) for link in step.exchange.split(">"))
+            world.exchanges.begin(removed, added, latency_ns(*added), loss)
         elif step.crash:
             world.crash(step.crash)
         elif step.restart:
             world.restart(step.restart)
         elif step.add_leaf:
             new, neighbour = split_link(step.add_leaf, place)
-            world.leaves.add(new, neighbour, latency_ns, loss)
+            world.leaves.add(new, neighbour, latency_ns(new, neighbour), loss)
             world.add_client(client_of(new), new)
         elif step.remove_leaf:
             world.leaves.remove(step.remove_leaf, clients_too=True)

@@ -27,6 +27,7 @@ RATE_HZ_MAX = 10_000  # of a single client; of all together it stays above the c
 EVERY_S_MIN = 1e-6
 BANDWIDTH_MBIT_MIN = 1e-6
 NUMBER_MAX = 1_000_000_000
+CLIENTS_MAX = 10_000  # of a broker
 
 
 def nanoseconds(seconds: float) -> int:
@@ -63,14 +64,25 @@ class LinkQuality(_Table, frozen=True):
     detect_ms: tuple[float, float] = (0.0, 0.0)  # each end learns of a break after a time drawn from this range
 
 
+class Clients(_Table, frozen=True):
+    per_broker: int = 1
+
+
 class Subscriptions(_Table, frozen=True):
     """Who subscribes to what at the beginning, and how it changes.
 
-    A share `core` of the brokers is the stable core of icdcs03 §6.2: they do not (un)subscribe after the beginning.
+    A share `core` of the clients is the stable core of icdcs03 §6.2: they do not (un)subscribe after the beginning.
     Each of the others that subscribes replaces one of its filters at random times, `churn_hz` times a second.
+
+    With `dedicated`, each of `publications.publishers` has that many subscribers of its own, drawn from the clients
+    that do not publish, each with one filter for all that the publisher publishes (debs06 §3.1). That is one `common`
+    filter for all of them, or each has its `own` that says the same: then every subscription is routed by itself, as
+    by brokers that do not tell whether two filters are equal.
     """
 
-    kind: Literal["characters", "quotes", "none"] = "characters"
+    kind: Literal["characters", "quotes", "dedicated", "none"] = "characters"
+    dedicated: int = 9
+    dedicated_filter: Literal["common", "own"] = "common"
     subscribers: float = 0.2
     filters: int = 10
     count: Literal["exact", "up_to"] = "exact"
@@ -81,9 +93,15 @@ class Subscriptions(_Table, frozen=True):
 
 
 class Publications(_Table, frozen=True):
-    """Each broker's client publishes at independent random times (Poisson)."""
+    """Each client publishes at independent random times (Poisson), or so many clients, drawn, do.
+
+    With `during = "exchanges"`, they do so while a coordinated exchange is under way: for campaigns that look at
+    nothing else. What is published from the beginning of an exchange on is the same under every protocol.
+    """
 
     rate_hz: float = 1.0
+    publishers: int = 0  # 0: all clients
+    during: Literal["all", "exchanges"] = "all"
     from_s: float = 0.0
     until_s: float = 10.0
 
@@ -94,10 +112,11 @@ class Changes(_Table, frozen=True):
     `drawn_from` says how a break is drawn: uniformly from the links; or a broker uniformly from the brokers, and then
     one of its links, so that leaves lose theirs more often. `endpoints` says how the replacement is chosen: `uniform`,
     a broker of free degree on each side; `reattach`, the smaller part's end keeps its place and hangs on a broker of
-    free degree of the other part; `move`, the drawn broker (of a drawn link, either end) does. A crashed broker's
-    neighbours are joined to one of them, and the broker comes back as a leaf. An `exchange` is planned: a link is
-    drawn and its replacement chosen in the same way, and both are known before anything happens. A `leaf` joins with a
-    client of its own, or one leaves for good. With `planned`, each is an exchange or a leaf; with `any`, each is one
+    free degree of the other part; `move`, the drawn broker (of a drawn link, either end) does; `near`, each end is
+    drawn from the old one and its neighbours (from all its part, if none of these has a free degree). A crashed
+    broker's neighbours are joined to one of them, and the broker comes back as a leaf. An `exchange` is planned: a link
+    is drawn and its replacement chosen in the same way, and both are known before anything happens. A `leaf` joins with
+    a client of its own, or one leaves for good. With `planned`, each is an exchange or a leaf; with `any`, each is one
     of the four: who crashed comes back, and what has come apart is joined by any two brokers of free degree.
     """
 
@@ -107,8 +126,9 @@ class Changes(_Table, frozen=True):
     every_s: float = 0.3
     replace_after_s: float = 0.1
     drawn_from: Literal["links", "brokers"] = "links"
-    endpoints: Literal["uniform", "reattach", "move"] = "uniform"
+    endpoints: Literal["uniform", "reattach", "move", "near"] = "uniform"
     count_max: int = 1_000_000
+    path_breaks_after_s: float = 0.0  # exchange: so long after it was ordered, a link on its way breaks too; 0: none
 
 
 class Step(_Table, frozen=True):
@@ -154,6 +174,7 @@ class Scenario(_Table, frozen=True):
     tree: TreeShape = TreeShape()
     link: LinkQuality = LinkQuality()
     broker: BrokerConfig = BrokerConfig()
+    clients: Clients = Clients()
     subscriptions: Subscriptions = Subscriptions()
     publications: Publications = Publications()
     changes: Changes | None = None
@@ -252,16 +273,21 @@ def check_scenario(scenario: Scenario, place: str) -> None:
         "protocol",
         "a coordinated exchange needs forwarding = subscription or message, as in a hierarchy it would turn the tree",
     )
-    subscriptions = scenario.subscriptions
+    publications, subscriptions = scenario.publications, scenario.subscriptions
+    demand(1 <= scenario.clients.per_broker <= CLIENTS_MAX, "clients.per_broker", f"must be from 1 to {CLIENTS_MAX}")
+    if subscriptions.kind == "dedicated":
+        demand(publications.publishers > 0, "publications.publishers", "must be given where subscribers are dedicated")
+        demand(subscriptions.dedicated > 0, "subscriptions.dedicated", "must be above 0")
+        demand(subscriptions.core == 1, "subscriptions.core", "must be 1 where subscribers are dedicated")
     demand(subscriptions.subscribers <= 1, "subscriptions.subscribers", "is a share, between 0 and 1")
     demand(subscriptions.core <= 1, "subscriptions.core", "is a share, between 0 and 1")
     demand(1 <= subscriptions.filters <= 96, "subscriptions.filters", "must be between 1 and 96")
-    rates = {"subscriptions.churn_hz": subscriptions.churn_hz, "publications.rate_hz": scenario.publications.rate_hz}
+    rates = {"subscriptions.churn_hz": subscriptions.churn_hz, "publications.rate_hz": publications.rate_hz}
     for key, rate_hz in rates.items():
         demand(rate_hz <= RATE_HZ_MAX, key, f"must be at most {RATE_HZ_MAX:,}")
     if changes is not None:
         demand(changes.every_s >= EVERY_S_MIN, "changes.every_s", f"must be at least {EVERY_S_MIN}")
-        last = changes.until_s + changes.replace_after_s
+        last = changes.until_s + changes.replace_after_s + changes.path_breaks_after_s
         demand(last <= scenario.duration_s, "changes.until_s", "the last replacement comes after duration_s")
     for number, step in enumerate(scenario.step, start=1):
         key = f"step {number}"

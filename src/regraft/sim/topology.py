@@ -1,42 +1,52 @@
 """Trees to run on: grown, balanced, over a transit-stub network, or as written.
 
-A tree is its brokers' names in order and its links with their latencies.
+A tree is its brokers' names in order and its links with their latencies, and says how far any two of its brokers are
+apart, for the links that come later.
 """
 
 import heapq
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
+from itertools import chain, combinations
 from random import Random
 
-from regraft.model.trees import check_tree, split_link
+from regraft.model.trees import Link, check_tree, split_link
 from regraft.sim.scenario import LinkQuality, TreeShape
 
 MICROSECOND_NS = 1_000
 MILLISECOND_NS = 1_000_000
 
 
+Latency = Callable[[str, str], int]
+
+
 @dataclass(frozen=True, slots=True)
 class Tree:
     brokers: tuple[str, ...]
     links: tuple[tuple[str, str, int], ...]  # one end, the other, latency in ns
+    latency_ns: Latency  # of a link between any two brokers, those that join later included
 
 
 def make_tree(shape: TreeShape, link: LinkQuality, dice: Random) -> Tree:
     latency_ns = round(link.latency_us * MICROSECOND_NS)
+    apart: Latency = lambda _a, _b: latency_ns  # noqa: E731
     if shape.shape == "explicit":
-        return _explicit(shape.links, latency_ns)
+        brokers, pairs = _explicit(shape.links)
+        return Tree(brokers, tuple((a, b, latency_ns) for a, b in pairs), apart)
     digits = len(str(shape.brokers - 1))
     brokers = tuple(f"b{number:0{digits}}" for number in range(shape.brokers))
     match shape.shape:
         case "attachment":
-            pairs = [
-                (brokers[a], brokers[b], latency_ns) for a, b in _attachment(shape.brokers, shape.degree_max, dice)
-            ]
+            numbers = _attachment(shape.brokers, shape.degree_max, dice)
         case "balanced":
-            pairs = [(brokers[a], brokers[b], latency_ns) for a, b in _balanced(shape.brokers, shape.degree_max)]
+            numbers = _balanced(shape.brokers, shape.degree_max)
         case _:
-            pairs = _transit_stub(shape, brokers, dice)
-    return Tree(brokers, tuple(pairs))
+            apart = _transit_stub(shape, brokers, latency_ns, dice)
+            numbers = _attachment(shape.brokers, shape.degree_max, dice)
+    pairs = [(brokers[a], brokers[b]) for a, b in numbers]
+    return Tree(brokers, tuple((a, b, apart(a, b)) for a, b in pairs), apart)
 
 
 def _attachment(count: int, degree_max: int, dice: Random) -> list[tuple[int, int]]:
@@ -63,45 +73,63 @@ def _balanced(count: int, degree_max: int) -> list[tuple[int, int]]:
     return [(0 if new <= degree_max else (new - 2) // (degree_max - 1), new) for new in range(1, count)]
 
 
-def _explicit(texts: tuple[str, ...], latency_ns: int) -> Tree:
+def _explicit(texts: tuple[str, ...]) -> tuple[tuple[str, ...], list[Link]]:
     links = [split_link(text, "tree.links") for text in texts]
     brokers = tuple(dict.fromkeys(name for link in links for name in link))
     check_tree(brokers, links, "tree.links")
-    return Tree(brokers, tuple((a, b, latency_ns) for a, b in links))
+    return brokers, links
 
 
-def _transit_stub(shape: TreeShape, brokers: tuple[str, ...], dice: Random) -> list[tuple[str, str, int]]:
-    """A two-level network in the manner of BRITE, and a random overlay tree on random routers of it.
+def _transit_stub(shape: TreeShape, brokers: tuple[str, ...], elsewhere_ns: int, dice: Random) -> Latency:
+    """A two-level network in the manner of BRITE, and the brokers on random routers of it: how far apart any two are.
 
-    Domains stand at random places of a unit square; their gateways form the transit network. The routers of a domain
-    stand at random places around its gateway. At both levels, nodes come one by one and link to two of those before
-    them, nearer ones more likely (Waxman). A link's delay is its length. As a domain has one gateway, the shortest
-    path between two routers is the sum of two paths to gateways and one between these. Delays are scaled so that the
-    longest overlay link has `latency_ms_max`.
+    Domains of equal size stand at random places of a unit square; their gateways form the transit network. The routers
+    of a domain stand at random places around its gateway. At both levels, nodes come one by one and link to two of
+    those before them, nearer ones more likely (Waxman: falling with the distance, to 1/e within a fifth of the
+    longest). A link's delay is its length, a message takes the shortest way: inside a domain directly, else to the
+    gateway, through the transit network, and from the other gateway on. Delays are scaled so that the two brokers that
+    are farthest apart are `latency_ms_max` apart, which bounds every overlay link, also one that comes later.
+    A broker that is on no router is `elsewhere_ns` from the others.
     """
     size = math.ceil(shape.nodes / shape.domains)
     gateways = [(dice.random(), dice.random()) for _ in range(shape.domains)]
     transit = _waxman(gateways, dice)
-    domain_radius = 0.5 / math.sqrt(shape.domains)
+    radius = 0.5 / math.sqrt(shape.domains)
     domains = []
     for x, y in gateways:
         places = [(x, y)]
-        places += [
-            (x + dice.uniform(-domain_radius, domain_radius), y + dice.uniform(-domain_radius, domain_radius))
-            for _ in range(size - 1)
-        ]
-        domains.append(_distances(_waxman(places, dice), 0))
-    between = [_distances(transit, domain) for domain in range(shape.domains)]
-    routers = dice.sample(range(shape.domains * size), len(brokers))
+        places += [(x + dice.uniform(-radius, radius), y + dice.uniform(-radius, radius)) for _ in range(size - 1)]
+        domains.append(_waxman(places, dice))
+    routers = dict(zip(brokers, dice.sample(range(shape.domains * size), len(brokers)), strict=True))
 
-    def distance(a: int, b: int) -> float:
-        (domain_a, node_a), (domain_b, node_b) = divmod(a, size), divmod(b, size)
-        return domains[domain_a][node_a] + between[domain_a][domain_b] + domains[domain_b][node_b]
+    @cache
+    def within(router: int) -> list[float]:
+        return _distances(domains[router // size], router % size)
 
-    tree = _attachment(len(brokers), shape.degree_max, dice)
-    lengths = [distance(routers[a], routers[b]) for a, b in tree]
-    unit_ns = shape.latency_ms_max * MILLISECOND_NS / max(lengths, default=1.0)
-    return [(brokers[a], brokers[b], round(length * unit_ns)) for (a, b), length in zip(tree, lengths, strict=True)]
+    @cache
+    def between(domain: int) -> list[float]:
+        return _distances(transit, domain)
+
+    def to_gateway(router: int) -> float:
+        return within(router - router % size)[router % size]
+
+    def length(a: int, b: int) -> float:
+        if a // size == b // size:
+            return within(a)[b % size]
+        return to_gateway(a) + between(a // size)[b // size] + to_gateway(b)
+
+    of_domain: dict[int, list[int]] = {}
+    for router in routers.values():
+        of_domain.setdefault(router // size, []).append(router)
+    outermost = [max(together, key=to_gateway) for together in of_domain.values()]
+    pairs = chain(combinations(outermost, 2), *(combinations(together, 2) for together in of_domain.values()))
+    longest = max((length(a, b) for a, b in pairs), default=1.0)
+    unit_ns = shape.latency_ms_max * MILLISECOND_NS / longest
+
+    def apart(a: str, b: str) -> int:
+        return round(length(routers[a], routers[b]) * unit_ns) if a in routers and b in routers else elsewhere_ns
+
+    return apart
 
 
 Graph = list[list[tuple[int, float]]]

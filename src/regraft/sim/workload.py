@@ -1,8 +1,8 @@
 """What clients do in a scenario: subscribe, change their minds, publish.
 
-Each broker has one client. The papers' workload (icdcs03 §6.1): an event is nine printable characters, a filter one
-character that the event must contain. A second one, quotes, has filters with equalities and ranges that cover each
-other now and then.
+The papers' workload (icdcs03 §6.1): an event is nine printable characters, a filter one character that the event must
+contain. A second one, quotes, has filters with equalities and ranges that cover each other now and then. In a third
+(debs06 §3.1) an event is its publisher's name, and each publisher has subscribers of its own.
 """
 
 from collections.abc import Mapping
@@ -10,6 +10,7 @@ from functools import partial
 from random import Random
 from typing import Protocol
 
+from regraft.errors import ScenarioError
 from regraft.model.events import Value
 from regraft.sim.scenario import SECOND_NS, Scenario, nanoseconds
 from regraft.sim.world import World
@@ -22,8 +23,9 @@ SYMBOLS = tuple(f"S{number:02}" for number in range(20))
 VENUES = ("N", "Q", "X")
 
 
-def client_of(broker: str) -> str:
-    return f"c.{broker}"
+def client_of(broker: str, number: int = 0) -> str:
+    """The broker's first client, or the one with this number."""
+    return f"c.{broker}.{number}" if number else f"c.{broker}"
 
 
 class Vocabulary(Protocol):
@@ -89,45 +91,70 @@ class Clients:
         self._scenario = scenario
         self._dice = dice
         self._vocabulary: Vocabulary = Quotes() if scenario.subscriptions.kind == "quotes" else Characters()
-        self._brokers = list(world.nodes)
-        for broker in self._brokers:
-            world.add_client(client_of(broker), broker)
+        numbers = range(scenario.clients.per_broker)
+        places = [(client_of(broker, number), broker) for broker in world.nodes for number in numbers]
+        self._clients = [client for client, _ in places]
+        self._publishers = self._clients
+        self._in_burst = False
+        for client, broker in places:
+            world.add_client(client, broker)
 
     def arrived(self, broker: str) -> None:
-        """A new broker has a client, too, which subscribes at once and publishes like all others."""
+        """A new broker has a client, too, which subscribes at once and publishes where all do."""
         subscriptions = self._scenario.subscriptions
         client = client_of(broker)
         self._world.add_client(client, broker)
-        self._brokers.append(broker)
-        if subscriptions.kind != "none":
+        self._clients.append(client)
+        if subscriptions.kind not in ("none", "dedicated"):
             for filter in self._vocabulary.filters(subscriptions.filters, self._dice["churn"]):
                 self._subscribe(client, filter)
 
     def begin(self) -> None:
-        if self._scenario.subscriptions.kind != "none":
+        kind, publications = self._scenario.subscriptions.kind, self._scenario.publications
+        if publications.publishers > len(self._clients):
+            raise ScenarioError("publications.publishers", f"there are only {len(self._clients)} clients")
+        if publications.publishers:
+            self._publishers = self._dice["publications"].sample(self._clients, publications.publishers)
+        if kind == "dedicated":
+            self._begin_dedicated()
+        elif kind != "none":
             self._begin_subscriptions()
-        publications = self._scenario.publications
-        if publications.rate_hz > 0:
-            self._put_publication(nanoseconds(publications.from_s))
+        if publications.rate_hz > 0 and publications.during == "all":
+            self._put_publication(nanoseconds(publications.from_s), self._dice["publications"])
+        elif publications.rate_hz > 0:
+            self._world.exchanges.begun.append(self._begin_burst)
+
+    def _begin_dedicated(self) -> None:
+        subscriptions = self._scenario.subscriptions
+        others = [client for client in self._clients if client not in self._publishers]
+        wanted = subscriptions.dedicated * len(self._publishers)
+        if wanted > len(others):
+            raise ScenarioError("subscriptions.dedicated", f"{len(others)} clients for {wanted} subscriptions")
+        drawn = self._dice["subscriptions"].sample(others, wanted)
+        begin_ns = nanoseconds(subscriptions.from_s)
+        for number, client in enumerate(drawn):
+            filter = f"publisher = '{self._publishers[number % len(self._publishers)]}'"
+            if subscriptions.dedicated_filter == "own":
+                filter += f" OR reader = '{client}'"  # which no event has
+            self._world.agenda.put(begin_ns, partial(self._subscribe, client, filter))
 
     def _begin_subscriptions(self) -> None:
         subscriptions = self._scenario.subscriptions
         dice = self._dice["subscriptions"]
-        in_core = round(subscriptions.core * len(self._brokers))
-        core = dict.fromkeys(dice.sample(self._brokers, in_core))
-        others = [broker for broker in self._brokers if broker not in core]
+        in_core = round(subscriptions.core * len(self._clients))
+        core = dict.fromkeys(dice.sample(self._clients, in_core))
+        others = [client for client in self._clients if client not in core]
         # The share of subscribers holds inside the core and outside of it (icdcs03 §6.2).
         for part in (list(core), others):
-            for broker in dice.sample(part, round(subscriptions.subscribers * len(part))):
+            for client in dice.sample(part, round(subscriptions.subscribers * len(part))):
                 count = subscriptions.filters
                 if subscriptions.count == "up_to":
                     count = dice.randint(1, count)
                 for filter in self._vocabulary.filters(count, dice):
                     begin_ns = nanoseconds(subscriptions.from_s)
-                    client = client_of(broker)
                     self._world.agenda.put(begin_ns, partial(self._subscribe, client, filter))
-                if broker not in core and subscriptions.churn_hz > 0:
-                    self._put_churn(client_of(broker), nanoseconds(subscriptions.from_s))
+                if client not in core and subscriptions.churn_hz > 0:
+                    self._put_churn(client, nanoseconds(subscriptions.from_s))
 
     def _subscribe(self, client: str, filter: str) -> None:
         if client in self._world.home:
@@ -151,15 +178,26 @@ class Clients:
             self._world.subscribe(client, new, self._scenario.subscriptions.acknowledged)
         self._put_churn(client, self._world.now_ns)
 
-    def _put_publication(self, after_ns: int) -> None:
-        """The next of all brokers' publications together: a Poisson process of the summed rate, at a random broker."""
-        rate_hz = self._scenario.publications.rate_hz * len(self._brokers)
-        time_ns = after_ns + round(self._dice["publications"].expovariate(rate_hz) * SECOND_NS)
-        if time_ns < nanoseconds(self._scenario.publications.until_s):
-            self._world.agenda.put(time_ns, self._publish)
+    def _begin_burst(self) -> None:
+        """The dice of each burst are its own: it is the same, however long the one before has been."""
+        burst = Random(self._dice["publications"].getrandbits(64))
+        publications = self._scenario.publications
+        if not self._in_burst and nanoseconds(publications.from_s) <= self._world.now_ns:
+            self._in_burst = True
+            self._put_publication(self._world.now_ns, burst)
 
-    def _publish(self) -> None:
-        dice = self._dice["publications"]
-        broker = dice.choice(self._brokers)
-        self._world.publish(client_of(broker), self._vocabulary.attributes(dice))
-        self._put_publication(self._world.now_ns)
+    def _put_publication(self, after_ns: int, dice: Random) -> None:
+        """The next of all publications together: a Poisson process of the summed rate, of a random publisher."""
+        rate_hz = self._scenario.publications.rate_hz * len(self._publishers)
+        time_ns = after_ns + round(dice.expovariate(rate_hz) * SECOND_NS)
+        if time_ns < nanoseconds(self._scenario.publications.until_s):
+            self._world.agenda.put(time_ns, partial(self._publish, dice))
+
+    def _publish(self, dice: Random) -> None:
+        if self._in_burst and not self._world.exchanges.under_way:
+            self._in_burst = False
+            return
+        client = dice.choice(self._publishers)
+        dedicated = self._scenario.subscriptions.kind == "dedicated"
+        self._world.publish(client, {"publisher": client} if dedicated else self._vocabulary.attributes(dice))
+        self._put_publication(self._world.now_ns, dice)

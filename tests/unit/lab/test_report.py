@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -11,7 +12,7 @@ from regraft.errors import RegraftError
 from regraft.lab import put_in_document, read_record, read_results, write_report
 from regraft.lab.drawing import svg
 from regraft.lab.experiment import Experiment
-from regraft.lab.guarantees import GUARANTEES
+from regraft.lab.guarantees import ALL_PROTOCOLS, GUARANTEES, METRICS
 from regraft.lab.icdcs03 import ICDCS03
 from regraft.lab.record import Record, write_record
 from regraft.lab.results import Result, write_results
@@ -109,14 +110,29 @@ def test_a_document_gets_table_and_figures(tmp_path: Path) -> None:
 
 
 def test_the_guarantees_are_one_table_with_a_row_for_each_protocol_and_fault(tmp_path: Path) -> None:
-    document = tmp_path / "README.md"
-    document.write_text("<!-- guarantees:begin -->\n<!-- guarantees:end -->\n")
+    document = tmp_path / "guarantees.md"
+    document.write_text("<!-- guarantees-full:begin -->\n<!-- guarantees-full:end -->\n")
     results = invented(GUARANTEES)
     put_in_document(document, GUARANTEES, record_of(GUARANTEES, results), results)
     rows = [line for line in document.read_text().splitlines() if line.startswith("| ")]
-    assert len(rows) == 2 + 2 * len(GUARANTEES.figures)
-    assert "| strawman | one break | 40 | 40 | 40 | 40 | 40 | 40 |" in rows
-    assert [file.name for file in tmp_path.iterdir()] == ["README.md"]
+    assert len(rows) == 2 + len(ALL_PROTOCOLS) * len(GUARANTEES.figures)
+    assert f"| strawman | one break |{' 40 |' * len(METRICS)}" in rows
+    assert [file.name for file in tmp_path.iterdir()] == ["guarantees.md"]
+
+
+def test_the_summary_of_the_guarantees_says_nought_only_where_nothing_was_seen(tmp_path: Path) -> None:
+    document = tmp_path / "README.md"
+    document.write_text("<!-- guarantees:begin -->\n<!-- guarantees:end -->\n")
+    three = ("lost", "duplicated", "fifo")
+    results = [
+        replace(result, mean=0.0) if result.figure == "covering" and result.metric in three else result
+        for result in invented(GUARANTEES)
+    ]
+    put_in_document(document, GUARANTEES, record_of(GUARANTEES, results), results)
+    header, _, *rows = [line for line in document.read_text().splitlines() if line.startswith("| ")]
+    assert [row.split(" | ")[0] for row in rows] == [f"| {protocol}" for protocol in ALL_PROTOCOLS]
+    cells = dict(zip(header.strip("| ").split(" | "), rows[0].strip("| ").split(" | "), strict=True))
+    assert (cells["covering"], cells["one break"]) == ("0", "40 / 40 / 40")
 
 
 def test_a_record_comes_back(tmp_path: Path) -> None:

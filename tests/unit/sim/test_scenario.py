@@ -21,6 +21,8 @@ from regraft.sim import parse_scenario, read_scenario, simulate
         ("[link]\nloss = 1.0", "link.loss"),
         ("[subscriptions]\nsubscribers = 1.5", "subscriptions.subscribers"),
         ("duration_s = 5.0\n[changes]\nuntil_s = 7.0", "changes.until_s"),
+        ("[clients]\nper_broker = 0", "clients.per_broker"),
+        ("[subscriptions]\nkind = 'dedicated'", "publications.publishers"),
         ("[[step]]\nat_s = 1.0", "step 1"),
         ("[[step]]\nat_s = 1.0\ncrash = 'b0'\nlink_down = 'a-b'", "step 1"),
         ("[[step]]\nat_s = 1.0\nsubscribe = 'a = 1'", "step 1"),

@@ -1,5 +1,6 @@
 """What the generators make is a tree of the wanted degree, and what is no tree is refused by name."""
 
+from itertools import permutations
 from random import Random
 
 import pytest
@@ -23,12 +24,25 @@ def test_generated_tree_is_a_tree_of_bounded_degree(shape: str, brokers: int, de
         assert sum(broker in link[:2] for link in tree.links) <= degree_max
 
 
-def test_transit_stub_keeps_to_the_longest_latency() -> None:
-    wanted = TreeShape(shape="transit_stub", brokers=40, nodes=1_000, domains=20, latency_ms_max=100.0)
+@pytest.mark.parametrize("domains", [1, 5, 20])
+def test_no_two_brokers_on_a_transit_stub_network_are_farther_apart_than_the_longest_latency(domains: int) -> None:
+    wanted = TreeShape(shape="transit_stub", brokers=40, nodes=1_000, domains=domains, latency_ms_max=100.0)
     tree = make_tree(wanted, LinkQuality(), Random(1))
-    latencies = [latency_ns for _, _, latency_ns in tree.links]
-    assert max(latencies) == 100_000_000
-    assert min(latencies) > 0
+    assert max(tree.latency_ns(a, b) for a, b in permutations(tree.brokers, 2)) == 100_000_000
+    assert all(latency_ns == tree.latency_ns(a, b) > 0 for a, b, latency_ns in tree.links)
+
+
+def test_a_message_on_a_transit_stub_network_takes_the_shortest_way() -> None:
+    wanted = TreeShape(shape="transit_stub", brokers=30, nodes=300, domains=6)
+    apart = make_tree(wanted, LinkQuality(), Random(1))
+    for a, b, c in permutations(apart.brokers, 3):
+        assert apart.latency_ns(a, b) == apart.latency_ns(b, a)
+        assert apart.latency_ns(a, c) <= apart.latency_ns(a, b) + apart.latency_ns(b, c) + 2  # each is rounded
+
+
+def test_a_broker_that_joins_later_is_as_far_as_the_link_says() -> None:
+    tree = make_tree(TreeShape(shape="transit_stub", brokers=3), LinkQuality(latency_us=7.0), Random(1))
+    assert tree.latency_ns("new", tree.brokers[0]) == 7_000
 
 
 @pytest.mark.parametrize(
