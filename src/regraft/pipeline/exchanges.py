@@ -33,8 +33,11 @@ OVER_CYCLE = ("exchange_messages", "event_delay_ms", "control_delay_ms")
 def exchanges(trace: DataFrame) -> DataFrame:
     """`run, reconfiguration, cycle_length, exchange_messages, events_held, event_delay_ms, controls_held,
     control_delay_ms`: a row for each planned exchange; a delay is the mean over what was held, null if nothing was."""
-    begun = trace.where(F.col("kind") == KIND_RECONFIGURATION_BEGIN).select(
-        "run", "reconfiguration", F.json_array_length(F.get_json_object("attributes", "$.cycle")).alias("cycle_length")
+    length = F.json_array_length(F.get_json_object("attributes", "$.cycle"))
+    begun = (
+        trace.where(F.col("kind") == KIND_RECONFIGURATION_BEGIN)
+        .select("run", "reconfiguration", length.alias("cycle_length"))
+        .where("cycle_length IS NOT NULL")  # a break knows none when it begins
     )
     keys = ["run", "reconfiguration"]
     held = _held(trace)
