@@ -69,14 +69,14 @@ def run(
         regraft lab run icdcs03 --seeds 3 --figures 6b --set tree=balanced --out out/icdcs03
     """
     from regraft.errors import UsageError
-    from regraft.lab import around_region, find_experiment, run_experiment
+    from regraft.lab import find_experiment, region_of, run_experiment
 
     wanted = [part for text in figures or () for part in text.split(",") if part]
     if figures and not wanted:
         raise UsageError("--figures: names none; leave it out for all of them")
     experiment = find_experiment(name).restricted(wanted).overlay(parse_settings(settings))
     if document is not None:
-        around_region(document, experiment.name)
+        region_of(document, experiment)
     record = run_experiment(experiment, experiment.seeds if seeds is None else seeds, out, master)
     _finish(out, record, document, as_json)
 

@@ -11,7 +11,7 @@ from regraft.lab.fit import HEADER as FIT_HEADER
 from regraft.lab.fit import Fit, fit_experiment, fit_markdown, is_default, ranking
 from regraft.lab.fit import table_rows as fit_rows
 from regraft.lab.record import Record, read_record
-from regraft.lab.report import provenance, put_in_document, write_report
+from regraft.lab.report import provenance, put_in_document, region_of, write_report
 from regraft.lab.results import Result, read_results
 from regraft.lab.running import run_experiment
 
@@ -35,6 +35,7 @@ __all__ = [
     "ranking",
     "read_record",
     "read_results",
+    "region_of",
     "run_experiment",
     "write_report",
 ]

@@ -14,13 +14,6 @@ from regraft.errors import RegraftError, UsageError
 DIGITS_MAX = 6
 
 
-def has_region(document: Path, name: str) -> bool:
-    try:
-        return f"<!-- {name}:begin -->" in document.read_text()
-    except (OSError, UnicodeDecodeError):
-        return False  # `put_region` says why
-
-
 def put_region(document: Path, name: str, text: str) -> None:
     """Replace what stands between the markers of this name."""
     before, after = around_region(document, name)

@@ -8,12 +8,14 @@ reports have the same parts (`_parts`) and differ in how a part is written.
 import html
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from regraft.errors import UsageError
 from regraft.lab.catalogue import CLAIMS
 from regraft.lab.claims import judge
-from regraft.lab.document import has_region, markdown_table, number, put_region
+from regraft.lab.document import around_region, markdown_table, number, put_region
 from regraft.lab.drawing import svg
 from regraft.lab.experiment import Experiment, Figure
 from regraft.lab.guarantees import ALL_PROTOCOLS, GUARANTEES, METRICS
@@ -64,18 +66,26 @@ def put_in_document(document: Path, experiment: Experiment, record: Record, resu
     The guarantees have two: `guarantees` is the summary, `guarantees-full` the whole table.
     """
     files = figure_files(experiment, results)
-    text = _markdown(_parts(experiment, record, results), experiment.name)
-    if experiment.name != GUARANTEES.name:
-        put_region(document, experiment.name, text)
-    elif has_region(document, FULL):
-        put_region(document, FULL, text)
-    else:
-        put_region(document, experiment.name, _markdown(_summary(experiment, record, results), experiment.name))
+    region = region_of(document, experiment)
+    is_summary = region == GUARANTEES.name
+    parts = _summary(experiment, record, results) if is_summary else _parts(experiment, record, results)
+    put_region(document, region, _markdown(parts, experiment.name))
     folder = document.parent / experiment.name
     if files:
         folder.mkdir(exist_ok=True)
     for name, text in files.items():
         (folder / name).write_text(text)
+
+
+def region_of(document: Path, experiment: Experiment) -> str:
+    """The region that the document has for this experiment; `UsageError` where it has none."""
+    names = [experiment.name, FULL] if experiment.name == GUARANTEES.name else [experiment.name]
+    for name in names[1:]:
+        with suppress(UsageError):
+            around_region(document, name)
+            return name
+    around_region(document, names[0])
+    return names[0]
 
 
 def provenance(record: Record) -> str:
