@@ -16,6 +16,7 @@ A script is commands, a line `---`, and the story that they must give. Commands:
     forge a-b step [exchange]       b gets a step of an exchange that a never sent; by default of the last one ordered
     forge a-b recmsg a b / c "x"    b gets a RECMSG along that path, to add that filter, that a never sent
     forge a-b ctrlmsg               b gets a CTRLMSG that a never sent
+    forge a-b informed "x"          b is informed of that filter, directly, by a broker that is no end of any lost link
     deliver 3                       the next three things on the agenda happen (messages arrive, timers fire)
     wait 200ms                      all that is due in that time happens
     settle                          everything happens, until nothing is left
@@ -29,8 +30,8 @@ import msgspec
 
 from regraft.broker import BrokerConfig
 from regraft.broker.effects import Effect
-from regraft.broker.inputs import Input, PathFound, Received
-from regraft.broker.messages import Control, Order, Reroute, Rerouted, Signal, SignalStep
+from regraft.broker.inputs import Input, PathFound, Received, ReceivedDirect
+from regraft.broker.messages import Control, Informed, Order, Reroute, Rerouted, Signal, SignalStep
 from regraft.broker.story import story_of
 from regraft.errors import UsageError
 from regraft.model.events import Value
@@ -110,7 +111,9 @@ class Narrator:
             case "forge":
                 link, step, *named = shlex.split(rest)
                 source, target = split_link(link, "script")
-                world.give(world.node(target), Received(source, self._forged(step, named)))
+                message = self._forged(step, named)
+                received = ReceivedDirect if isinstance(message, Informed) else Received
+                world.give(world.node(target), received(source, message))
             case "deliver":
                 for _ in range(int(rest)):
                     assert world.step(), "nothing is left to be delivered"
@@ -149,11 +152,13 @@ class Narrator:
             world.link_up(a, b, LATENCY_NS)
         self.lines.clear()  # the story begins when the tree stands
 
-    def _forged(self, step: str, named: list[str]) -> Control:
+    def _forged(self, step: str, named: list[str]) -> Control | Informed:
         match step:
             case "recmsg":
                 *words, filter = named
                 return Reroute("forged", (filter,), (), *_way(words))
+            case "informed":
+                return Informed("forged", tuple(named))
             case "ctrlmsg":
                 return Rerouted("forged")
         return Signal(*named or [self.exchange], msgspec.convert(step, SignalStep))

@@ -7,6 +7,7 @@ from regraft.broker.effects import Effect
 from regraft.broker.exchanging import Exchanging
 from regraft.broker.reconfiguration import Coordinated
 from regraft.broker.reconfiguration.deferred import Deferred
+from regraft.broker.reconfiguration.informed import Informed
 from regraft.broker.reconfiguration.path import Path
 from regraft.broker.routing.confirmation import Confirmation, Probe
 from regraft.broker.routing.settlement import Settlement
@@ -146,3 +147,20 @@ def test_a_broker_that_tells_nobody_of_an_interrupted_exchange_is_caught(monkeyp
     )
     found = [violation for seed in range(1, 4) for violation in violations_of(scenario, seed)]
     assert any("locked for an exchange at the end" in violation for violation in found), found
+
+
+def test_an_old_end_that_never_takes_back_what_did_not_come_back_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Informed, "timer_fired", lambda self, name: None)
+    scenario = scenario_from(
+        {
+            "protocol": "informed",
+            "duration_s": 3.0,
+            "tree": {"brokers": 12},
+            "subscriptions": {"core": 0.0, "churn_hz": 3.0, "subscribers": 0.8},
+            "publications": {"rate_hz": 1.0, "until_s": 2.5},
+            "changes": {"from_s": 0.1, "until_s": 2.0, "every_s": 0.3, "replace_after_s": 0.1},
+        },
+        "canary",
+    )
+    found = violations_of(scenario, 1)
+    assert any("wrong entries" in violation for violation in found)

@@ -86,6 +86,14 @@ def test_path_costs_a_share_of_strawman_and_touches_nobody_off_the_path(
     assert path.off_path == 0 < strawman.off_path
 
 
+@pytest.mark.parametrize(("endpoints", "share"), [("reattach", 0.2), ("uniform", 0.4)])
+def test_informed_costs_a_share_of_strawman_and_touches_nobody_off_the_path(endpoints: str, share: float) -> None:
+    strawman, deferred, informed = (cost(protocol, endpoints, 0.1) for protocol in ("strawman", "deferred", "informed"))
+    assert informed.messages < share * strawman.messages
+    assert informed.messages < deferred.messages < strawman.messages
+    assert informed.off_path == 0 < deferred.off_path < strawman.off_path
+
+
 def test_path_saves_what_only_led_to_the_old_link(monkeypatch: pytest.MonkeyPatch) -> None:
     """Settled point 6: as the paper has it, A2 asks across A1's side for what the tail is about to withdraw."""
     ours = cost("path", "uniform", 0.0)

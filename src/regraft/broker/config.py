@@ -5,7 +5,7 @@ from typing import Literal
 import msgspec
 
 Forwarding = Literal["subscription", "hierarchical", "message"]
-Reconfiguration = Literal["strawman", "deferred", "path"]
+Reconfiguration = Literal["strawman", "deferred", "path", "informed"]
 
 MILLISECOND_NS = 1_000_000
 
@@ -18,7 +18,9 @@ class BrokerConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     batch: bool = False
     reconfiguration: Reconfiguration = "deferred"
     withdraw_after_ns: int = 150 * MILLISECOND_NS  # deferred: how long an unsubscription waits after a break
-    announced_within_ns: int = 200 * MILLISECOND_NS  # path: how long a new link that is announced waits to be used
+    announced_within_ns: int = (
+        200 * MILLISECOND_NS
+    )  # path, informed: how long a new link that is announced waits to be used
     reroutes_max: int = 10_000  # path: RECMSGs whose answer a broker waits for; beyond, it does not pass any on
     confirm_again_after_ns: int = 50 * MILLISECOND_NS  # a spoiled confirmation is asked for again
     filters_per_neighbour_max: int = 2_000_000  # beyond: the neighbour misbehaves, the filter is ignored

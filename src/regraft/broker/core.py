@@ -18,6 +18,7 @@ from regraft.broker.inputs import (
     ClientPublished,
     ClientSubscribed,
     ClientUnsubscribed,
+    EndFound,
     ExchangeOrdered,
     Input,
     JoinOrdered,
@@ -28,6 +29,7 @@ from regraft.broker.inputs import (
     ParentAssigned,
     PathFound,
     Received,
+    ReceivedDirect,
     TimerFired,
 )
 from regraft.broker.membership import Membership
@@ -131,10 +133,12 @@ class Broker:
                 self._link_up(event)
             case LinkDown():
                 self._link_down(event)
-            case PathFound():
+            case PathFound() | EndFound():
                 change = change_name(self.name, event.neighbour, event.incarnation, comes=False)
-                self._replacing.path_found(change, event)
+                self._replacing.found(change, event)
                 self._release_unused()
+            case ReceivedDirect():
+                self._replacing.informed.told_by(event.broker, event.message)
             case ParentAssigned():
                 self._parent_assigned(event)
             case TimerFired():
@@ -239,6 +243,7 @@ class Broker:
         for table in tables:
             changed |= asked & ~table.heard[neighbour]
             table.heard[neighbour] |= asked
+        changed |= self._replacing.informed.came_back(asked)
         self._settlement.settle(changed, message.reconfiguration)
 
     def _unsubscribed(self, neighbour: str, message: Unsubscribe) -> None:
@@ -249,6 +254,7 @@ class Broker:
         for table in self._settlement.spoken_of(neighbour, message.exchange, message.before):
             changed |= taken_back & table.heard[neighbour]
             table.heard[neighbour] &= ~taken_back
+        self._replacing.taken_back(taken_back)
         self._settlement.settle(changed, message.reconfiguration)
         self._effects += self._confirmation.routes_lost(self._now_ns, neighbour)
         self._release_unused()

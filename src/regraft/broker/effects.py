@@ -9,7 +9,7 @@ from typing import Literal
 
 import msgspec
 
-from regraft.broker.messages import Control
+from regraft.broker.messages import Control, Informed
 from regraft.model.events import Event
 
 ExchangeOutcome = Literal["done", "stale", "busy", "aborted"]
@@ -38,6 +38,13 @@ class Send(msgspec.Struct, frozen=True, tag="send", gc=False):
 
     neighbour: str
     message: Control
+
+
+class SendDirect(msgspec.Struct, frozen=True, tag="send_direct", gc=False):
+    """Send a message to a broker that need not be a neighbour, over a connection for it alone; it may be lost."""
+
+    broker: str
+    message: Informed
 
 
 class SetTimer(msgspec.Struct, frozen=True, tag="set_timer", gc=False):
@@ -118,6 +125,7 @@ class PeerMisbehaved(msgspec.Struct, frozen=True, tag="peer_misbehaved", gc=Fals
 Effect = (
     Forward
     | Send
+    | SendDirect
     | SetTimer
     | CancelTimer
     | OpenLink

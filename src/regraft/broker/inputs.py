@@ -6,7 +6,7 @@ the end of a link, at times of their own, and before they are told that it is up
 
 import msgspec
 
-from regraft.broker.messages import Message, Order
+from regraft.broker.messages import Informed, Message, Order
 from regraft.model.events import Event
 
 
@@ -15,6 +15,13 @@ class Received(msgspec.Struct, frozen=True, tag="received", gc=False):
 
     neighbour: str
     message: Message
+
+
+class ReceivedDirect(msgspec.Struct, frozen=True, tag="received_direct", gc=False):
+    """A message arrived from a broker that need not be a neighbour."""
+
+    broker: str
+    message: Informed
 
 
 class LinkUp(msgspec.Struct, frozen=True, tag="link_up", gc=False):
@@ -42,6 +49,15 @@ class PathFound(msgspec.Struct, frozen=True, tag="path_found", gc=False):
     incarnation: int
     way: tuple[str, ...]
     near: int
+
+
+class EndFound(msgspec.Struct, frozen=True, tag="end_found", gc=False):
+    """The link that we had to this neighbour, in that incarnation, is replaced; `new_end` is the end of the new link in
+    our part of the tree. Told after `LinkDown`, and to the new end itself after `LinkUp`."""
+
+    neighbour: str
+    incarnation: int
+    new_end: str
 
 
 class LinkRefused(msgspec.Struct, frozen=True, tag="link_refused", gc=False):
@@ -110,9 +126,11 @@ class ClientPublished(msgspec.Struct, frozen=True, tag="client_published", gc=Fa
 
 Input = (
     Received
+    | ReceivedDirect
     | LinkUp
     | LinkDown
     | PathFound
+    | EndFound
     | LinkRefused
     | ExchangeOrdered
     | JoinOrdered

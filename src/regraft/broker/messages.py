@@ -104,6 +104,14 @@ class Rerouted(msgspec.Struct, frozen=True, tag="ctrlmsg", gc=False):
     reconfiguration: str
 
 
+class Informed(msgspec.Struct, frozen=True, tag="informed", gc=False):
+    """From an end of a lost link to the end of the new one in its part of the tree, directly: these filters led to the
+    lost link only."""
+
+    reconfiguration: str
+    stale: tuple[str, ...]
+
+
 class Membership(msgspec.Struct, frozen=True, tag="membership", gc=False):
     """A leaf comes or goes; `broker/membership.py` says what each means."""
 

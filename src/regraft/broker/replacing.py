@@ -1,7 +1,7 @@
 """What a broker does about links that are lost and replaced: the protocols, and their steps, done on its table.
 
 What is lost is kept back or not by `strawman` or `deferred`; where the overlay manager announces a replacement, `path`
-takes over from there. Planned exchanges that are coordinated are another matter (`exchanging.py`).
+or `informed` takes over from there. Planned exchanges that are coordinated are another matter (`exchanging.py`).
 """
 
 from collections.abc import Callable
@@ -9,9 +9,18 @@ from collections.abc import Callable
 from regraft.broker.catalogue import FilterCatalogue
 from regraft.broker.config import BrokerConfig
 from regraft.broker.effects import CancelTimer, Effect, SetTimer
-from regraft.broker.inputs import PathFound
+from regraft.broker.inputs import EndFound, PathFound
 from regraft.broker.messages import Reroute, Rerouted
-from regraft.broker.reconfiguration import Deferred, Path, ReconfigurationProtocol, Strawman, deferred, path
+from regraft.broker.reconfiguration import (
+    Deferred,
+    Informed,
+    Path,
+    ReconfigurationProtocol,
+    Strawman,
+    deferred,
+    informed,
+    path,
+)
 from regraft.broker.reconfiguration.path import ALL
 from regraft.broker.routing import Settlement
 
@@ -39,12 +48,13 @@ class Replacing:
         emit: Callable[[Effect], None],
     ) -> None:
         self.lost = _protocol(config)
-        self.path = Path(
-            name, self, wait_ns=config.announced_within_ns + config.withdraw_after_ns, sent_max=config.reroutes_max
-        )
+        clean_ns = config.announced_within_ns + config.withdraw_after_ns
+        self.path = Path(name, self, wait_ns=clean_ns, sent_max=config.reroutes_max)
+        self.informed = Informed(name, self, wait_ns=clean_ns)
         self.emit = emit
         self._filters_max = config.filters_per_neighbour_max
         self._wait_ns = config.announced_within_ns
+        self._clean_ns = clean_ns
         self._catalogue = catalogue
         self._settlement = settlement
         self._hold = hold
@@ -55,7 +65,7 @@ class Replacing:
     @property
     def withheld(self) -> int:
         """The filters whose unsubscription must not be sent now."""
-        return self.lost.withheld | self.path.withheld
+        return self.lost.withheld | self.path.withheld | self.informed.withheld
 
     def link_announced(self, neighbour: str, reconfiguration: str) -> None:
         """The new link replaces one whose ends know of it."""
@@ -77,8 +87,12 @@ class Replacing:
         self.withhold(f"{neighbour} anew", gone)
         self._settlement.settle(gone, "anew")
 
-    def path_found(self, reconfiguration: str, found: PathFound) -> None:
-        self.path.found(reconfiguration, found.way, found.near)
+    def found(self, reconfiguration: str, found: PathFound | EndFound) -> None:
+        """The overlay manager has replaced a link that we have lost."""
+        if isinstance(found, PathFound):
+            self.path.found(reconfiguration, found.way, found.near)
+        else:
+            self.informed.found(reconfiguration, found.new_end)
 
     def received(self, neighbour: str, message: Reroute | Rerouted) -> None:
         if isinstance(message, Reroute):
@@ -92,6 +106,8 @@ class Replacing:
             reconfiguration = self._activating.get(neighbour, "")
             self.ask_for_all(neighbour)
             self.settle(ALL, reconfiguration)
+        elif name.startswith(informed.TIMER_PREFIX):
+            self.informed.timer_fired(name)
         elif name.startswith(path.TIMER_PREFIX):
             self.path.timer_fired(name)
         else:
@@ -150,10 +166,34 @@ class Replacing:
         table = self._settlement.table
         self._ask_later(neighbour, table.heard[neighbour] & ~filters & ~table.told[neighbour], reconfiguration)
 
-    def _ask_later(self, neighbour: str, filters: int, reconfiguration: str) -> None:
+    def announced(self, reconfiguration: str) -> str:
+        """The neighbour beyond the new link that was announced by this name and waits to be used; empty for none."""
+        for neighbour, name in self._activating.items():
+            if name == reconfiguration and self._settlement.table.unasked[neighbour] == ALL:
+                return neighbour
+        return ""
+
+    def wanted_here(self) -> int:
+        once, _ = self._settlement.table.once_and_twice()
+        return once
+
+    def ask_for_all_but(self, neighbour: str, filters: int, reconfiguration: str) -> None:
+        self._ask_later(neighbour, filters, reconfiguration, self._clean_ns)
+        self.taken_back(~self._settlement.wanted())
+        self.settle(ALL, reconfiguration)
+
+    def taken_back(self, filters: int) -> None:
+        """A neighbour has taken these back; who still asks for them wants them. They need be kept unasked no longer."""
+        unasked = self._settlement.table.unasked
+        for neighbour in [neighbour for neighbour in unasked if unasked[neighbour] != ALL]:
+            unasked[neighbour] &= ~filters
+            if not unasked[neighbour]:
+                self.ask_for_all(neighbour)
+
+    def _ask_later(self, neighbour: str, filters: int, reconfiguration: str, for_ns: int = 0) -> None:
         self._settlement.table.unasked[neighbour] = filters
         self._activating[neighbour] = reconfiguration
-        self.emit(SetTimer(ACTIVATION + neighbour, self._wait_ns))
+        self.emit(SetTimer(ACTIVATION + neighbour, for_ns or self._wait_ns))
 
     def take_over(self, reconfiguration: str) -> int:
         filters = self.lost.take_over(reconfiguration)

@@ -15,6 +15,7 @@ from regraft.broker.effects import (
     Refuse,
     Released,
     Send,
+    SendDirect,
     SetTimer,
     TellInForce,
 )
@@ -23,6 +24,7 @@ from regraft.broker.inputs import (
     ClientPublished,
     ClientSubscribed,
     ClientUnsubscribed,
+    EndFound,
     ExchangeOrdered,
     Input,
     JoinOrdered,
@@ -33,12 +35,14 @@ from regraft.broker.inputs import (
     ParentAssigned,
     PathFound,
     Received,
+    ReceivedDirect,
     TimerFired,
 )
 from regraft.broker.messages import (
     Confirm,
     Confirmed,
     Gray,
+    Informed,
     Lock,
     Membership,
     Message,
@@ -75,6 +79,10 @@ def _told(broker: str, given: Input | None) -> str:
             return f"{broker} is to join"
         case LeaveOrdered():
             return f"{broker} is to leave"
+        case ReceivedDirect():
+            return f"{given.broker} ⇒ {broker}  {words_of(given.message)}"
+        case EndFound():
+            return f"{broker} learns that {given.new_end} replaces its link to {given.neighbour}"
         case PathFound():
             return f"{broker} learns what replaces its link to {given.neighbour}: {' '.join(given.way)}"
         case ParentAssigned():
@@ -110,11 +118,11 @@ def _done(effect: Effect) -> list[str]:
             return [f"lets {effect.count} {things}{plural} go after {waited_ms:g} ms"]
         case LeaveAnswered():
             return [f"stays: {effect.reason}" if effect.reason else "has left"]
-        case Send() | CancelTimer():
+        case Send() | SendDirect() | CancelTimer():
             return []
 
 
-def words_of(message: Message) -> str:
+def words_of(message: Message | Informed) -> str:
     match message:
         case Event():
             return f"Event {message.name}"
@@ -131,6 +139,8 @@ def words_of(message: Message) -> str:
             moved = [f"add {', '.join(message.added)}"] if message.added else []
             moved += [f"remove {', '.join(message.removed)}"] if message.removed else []
             return f"RECMSG {message.reconfiguration} {'; '.join(moved)}".rstrip()
+        case Informed():
+            return f"INFORMED {message.reconfiguration} {', '.join(message.stale)}".rstrip()
         case Rerouted():
             return f"CTRLMSG {message.reconfiguration}"
         case Confirm():

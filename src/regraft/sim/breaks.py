@@ -4,8 +4,8 @@ A replacement belongs to the break whose two sides it joins. As long as every br
 between its own two sides there is only one such break: contracted to its parts, with the breaks that wait as links, the
 forest is a tree. A link that joins the sides of no break (a crashed broker comes back) is announced to nobody.
 
-The overlay manager is the world's: under `path` it tells both ends of the broken link the way between them, by way of
-the new link.
+The overlay manager is the world's. Under `path` it tells both ends of the broken link the way between them, by way of
+the new link; under `informed`, each the end of the new link in its part of the tree.
 """
 
 from collections.abc import Sequence
@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from regraft.broker.inputs import PathFound
+from regraft.broker.effects import SendDirect
+from regraft.broker.inputs import EndFound, PathFound
 from regraft.broker.messages import change_name
 from regraft.model.trees import in_order, path
+from regraft.sim.network import Node, Wire
 from regraft.trace import schema as row
 
 if TYPE_CHECKING:
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 class Breaks:
     def __init__(self, world: "World") -> None:
         self._world = world
+        self._latencies_ns: dict[str, int] = {}  # of the new links that were announced
         self._open: dict[str, tuple[str, str, int]] = {}  # those that wait for a replacement: their ends, incarnation
 
     def begin(self, a: str, b: str) -> None:
@@ -57,16 +60,31 @@ class Breaks:
         """The new link, and who must know of it: the link lost between the ends of the way had that incarnation."""
         world = self._world
         r1, a1, a2, r2 = way[0], way[near - 1], way[near], way[-1]
-        if world.config.reconfiguration != "path" or not (world.nodes[r1].alive and world.nodes[r2].alive):
+        if world.config.reconfiguration not in ("path", "informed") or not (
+            world.nodes[r1].alive and world.nodes[r2].alive
+        ):
             world.link_up(a1, a2, latency_ns, loss)
             return
-        world.link_up(a1, a2, latency_ns, loss, announced=change_name(r1, r2, incarnation, comes=False))
-        for end, other in ((r2, r1), (r1, r2)):
+        name = change_name(r1, r2, incarnation, comes=False)
+        self._latencies_ns[name] = latency_ns
+        world.link_up(a1, a2, latency_ns, loss, announced=name)
+        for end, other, new_end in ((r2, r1, a2), (r1, r2, a1)):
             node = world.nodes[end]
             wire = node.wires.get(other)
             if wire is not None and not wire.alive:
                 world.tell_link_down(node, other, wire)
-            world.give(node, PathFound(other, incarnation, tuple(way), near))
+            if world.config.reconfiguration == "path":
+                world.give(node, PathFound(other, incarnation, tuple(way), near))
+            else:
+                world.give(node, EndFound(other, incarnation, new_end))
+
+    def send_direct(self, node: Node, effect: SendDirect) -> None:
+        """A connection for this message alone, as fast as the new link."""
+        world = self._world
+        target = world.nodes.get(effect.broker)
+        if target is not None:
+            latency_ns = self._latencies_ns[effect.message.reconfiguration]
+            world.traffic.send(Wire(node, target, latency_ns, 0.0), effect.message)
 
     def _write(self, kind: str, broker: str, name: str, known: dict[str, object]) -> None:
         text = msgspec.json.encode(known).decode()

@@ -12,6 +12,7 @@ from regraft.broker.effects import Released
 from regraft.broker.messages import (
     Confirm,
     Control,
+    Informed,
     Lock,
     Membership,
     Reroute,
@@ -120,7 +121,7 @@ class Chronicle:
             self._append((begin_ns, row.KIND_HOP, wire.source.name, wire.target.name, *what))
 
 
-def control_cells(message: Control, size: int) -> ControlCells:
+def control_cells(message: Control | Informed, size: int) -> ControlCells:
     """What a row says of a control message, from the client on; the same at each hop."""
     if isinstance(message, Subscribe | Unsubscribe):
         what = row.MESSAGE_SUBSCRIBE if type(message) is Subscribe else row.MESSAGE_UNSUBSCRIBE
@@ -136,6 +137,10 @@ def control_cells(message: Control, size: int) -> ControlCells:
     if isinstance(message, Reroute):
         carried = f'{{"filters":{len(message.added) + len(message.removed)}}}'
         change, what = message.reconfiguration, row.MESSAGE_RECMSG
+        return (None, None, None, what, row.CAUSE_RECONFIGURATION, change, size, carried)
+    if isinstance(message, Informed):
+        carried = f'{{"filters":{len(message.stale)}}}'
+        change, what = message.reconfiguration, row.MESSAGE_INFORMED
         return (None, None, None, what, row.CAUSE_RECONFIGURATION, change, size, carried)
     if isinstance(message, Rerouted):
         change, what = message.reconfiguration, row.MESSAGE_CTRLMSG

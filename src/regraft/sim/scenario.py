@@ -151,7 +151,9 @@ class Step(_Table, frozen=True):
     publish: dict[str, str | int | float | bool] | None = None
 
 
-Protocol = Literal["strawman", "deferred", "path", "coordinated-none", "coordinated-fifo", "coordinated-causal"]
+Protocol = Literal[
+    "strawman", "deferred", "path", "informed", "coordinated-none", "coordinated-fifo", "coordinated-causal"
+]
 
 # What a broker does about a link that breaks, and in which order a planned exchange keeps events (None: it is not
 # coordinated, but a link that goes and one that comes).
@@ -159,6 +161,7 @@ PROTOCOLS: dict[Protocol, tuple[Reconfiguration, Order | None]] = {
     "strawman": ("strawman", None),
     "deferred": ("deferred", None),
     "path": ("path", None),
+    "informed": ("informed", None),
     "coordinated-none": ("deferred", "none"),
     "coordinated-fifo": ("deferred", "fifo"),
     "coordinated-causal": ("deferred", "causal"),

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from regraft.broker.inputs import Received
-from regraft.broker.messages import Control, Gray
+from regraft.broker.inputs import Received, ReceivedDirect
+from regraft.broker.messages import Control, Gray, Informed
 from regraft.model.events import Event
 from regraft.sim.agenda import Entry
 from regraft.sim.chronicle import control_cells
@@ -50,7 +50,7 @@ class ControlParcel:
 
     __slots__ = ("cells", "duration_ns", "message", "size")
 
-    def __init__(self, message: Control, ns_per_byte: float) -> None:
+    def __init__(self, message: Control | Informed, ns_per_byte: float) -> None:
         self.message = message
         self.size = FRAME_BYTES + len(encode(message))
         self.duration_ns = int(self.size * ns_per_byte)
@@ -63,7 +63,7 @@ class Traffic:
         self._world = world
         self._dice = dice
         self._ns_per_byte = ns_per_byte
-        self._control_parcels: dict[Control, ControlParcel] = {}
+        self._control_parcels: dict[Control | Informed, ControlParcel] = {}
         self._agenda = world.agenda
         self._matched = world.catalogue.matched
 
@@ -164,7 +164,7 @@ class Traffic:
 
     # --- control messages
 
-    def send(self, wire: Wire, message: Control) -> None:
+    def send(self, wire: Wire, message: Control | Informed) -> None:
         parcel = self._control_parcels.get(message)
         if parcel is None:
             if len(self._control_parcels) >= CONTROL_PARCELS_MAX:
@@ -179,8 +179,10 @@ class Traffic:
     def _control_arrived(self, wire: Wire, parcel: ControlParcel) -> None:
         world = self._world
         self.control_under_way -= 1
-        if not wire.alive:
+        if not wire.alive or not wire.target.alive:
             world.chronicle.control_drop(world.now_ns, wire, parcel.cells)
             return
         world.chronicle.control_hop(world.now_ns, wire, parcel.cells)
-        world.give(wire.target, Received(wire.source.name, parcel.message))
+        source, message = wire.source.name, parcel.message
+        given = ReceivedDirect(source, message) if isinstance(message, Informed) else Received(source, message)
+        world.give(wire.target, given)

@@ -26,6 +26,7 @@ from regraft.broker.effects import (
     Refuse,
     Released,
     Send,
+    SendDirect,
     SetTimer,
     TellInForce,
 )
@@ -255,6 +256,8 @@ class World:
                     if type(effect.message) is Confirm:
                         self._asked_again(node, effect.message)
                     self.traffic.send(node.wires[effect.neighbour], effect.message)
+                case SendDirect():
+                    self.breaks.send_direct(node, effect)
                 case SetTimer():
                     due = partial(self._fire, node, effect.name)
                     self.agenda.put(self.now_ns + effect.after_ns, due)

@@ -92,6 +92,7 @@ MESSAGE_SUBSCRIBE = "subscribe"
 MESSAGE_UNSUBSCRIBE = "unsubscribe"
 MESSAGE_RECMSG = "recmsg"  # of `path`
 MESSAGE_CTRLMSG = "ctrlmsg"
+MESSAGE_INFORMED = "informed"  # of the protocol of that name; sent directly, so `broker` and `peer` need no link
 MESSAGE_LOCK = "lock"  # a planned exchange's other messages are called by their step
 MESSAGE_CONFIRM = "confirm"
 MESSAGE_CONFIRMED = "confirmed"

@@ -13,9 +13,10 @@ from regraft.broker.inputs import (
     LinkDown,
     LinkUp,
     Received,
+    ReceivedDirect,
     TimerFired,
 )
-from regraft.broker.messages import Confirm, Confirmed, Reroute, Rerouted, Subscribe, Unsubscribe
+from regraft.broker.messages import Confirm, Confirmed, Informed, Reroute, Rerouted, Subscribe, Unsubscribe
 from regraft.model.events import Event
 
 
@@ -186,3 +187,24 @@ def test_new_link_that_is_announced_in_vain_is_used_when_its_time_has_come() -> 
     driver.give(ClientSubscribed("s", "a = 1"))
     assert [type(effect) for effect in driver.give(LinkUp("a", 1, announced="b-z#1"))] == [SetTimer]
     assert driver.give(TimerFired("activate:a"))[-1] == Send("a", Subscribe(("a = 1",), "b-z#1"))
+
+
+def test_broker_that_informs_of_a_link_that_it_was_no_end_of_is_reported_and_nothing_changes() -> None:
+    driver = Driver(reconfiguration="informed")
+    driver.give(LinkUp("a", 1, announced="b-z#1"))
+    effects = driver.give(ReceivedDirect("y", Informed("b-z#1", ("a = 1",))))
+    assert [type(effect) for effect in effects] == [PeerMisbehaved]
+    assert driver.broker.table.unasked == {"a": -1}
+
+
+def test_information_about_a_link_that_nobody_announced_changes_nothing() -> None:
+    driver = Driver(reconfiguration="informed")
+    assert driver.give(ReceivedDirect("z", Informed("y-z#1", ("a = 1",)))) == []
+
+
+def test_new_link_is_used_as_soon_as_the_old_end_has_informed() -> None:
+    driver = Driver(reconfiguration="informed")
+    driver.give(ClientSubscribed("s", "a = 1"), LinkUp("a", 1, announced="y-z#1"))
+    effects = driver.give(ReceivedDirect("z", Informed("y-z#1", ("b = 2",))))
+    assert effects[-1] == Send("a", Subscribe(("a = 1",), "y-z#1"))
+    assert driver.broker.table.unasked == {}

@@ -10,10 +10,11 @@ from typing import Protocol
 from regraft.broker.effects import Effect
 from regraft.broker.reconfiguration.coordinated import Coordinated
 from regraft.broker.reconfiguration.deferred import Deferred
+from regraft.broker.reconfiguration.informed import Informed
 from regraft.broker.reconfiguration.path import Path
 from regraft.broker.reconfiguration.strawman import Strawman
 
-__all__ = ["Coordinated", "Deferred", "Path", "ReconfigurationProtocol", "Strawman"]
+__all__ = ["Coordinated", "Deferred", "Informed", "Path", "ReconfigurationProtocol", "Strawman"]
 
 
 class ReconfigurationProtocol(Protocol):
