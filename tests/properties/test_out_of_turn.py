@@ -37,8 +37,11 @@ from regraft.broker.inputs import (
     TimerFired,
 )
 from regraft.broker.messages import (
+    Compare,
     Confirm,
     Confirmed,
+    Graft,
+    GraftPart,
     Gray,
     Lock,
     Membership,
@@ -172,7 +175,8 @@ events = st.builds(
 @st.composite
 def locks(draw: st.DrawFn) -> Lock:
     cycle, near = draw(st.sampled_from(CYCLES))
-    return Lock(draw(exchanges), cycle, near, draw(st.sampled_from(["none", "fifo", "causal"])))
+    order, routes = draw(st.sampled_from(["none", "fifo", "causal"])), draw(st.sampled_from(["laid", "grafted"]))
+    return Lock(draw(exchanges), cycle, near, order, routes)
 
 
 signals = st.builds(Signal, exchanges, st.sampled_from(SignalStep.__args__))
@@ -186,6 +190,8 @@ messages = st.one_of(
     st.builds(Unsubscribe, filters, st.just("x"), tree_of, st.booleans()),
     st.builds(Confirm, st.sampled_from([US, *OTHERS]), st.integers(1, 3), st.integers(1, 2), filters),
     st.builds(Confirmed, st.sampled_from([US, *OTHERS]), st.integers(1, 3), st.integers(1, 2), st.booleans()),
+    st.builds(Graft, exchanges, filters, filters, filters, st.sampled_from(["", *GraftPart.__args__])),
+    st.builds(Compare, exchanges, st.sampled_from(["", "x"])),
     st.builds(Membership, st.sampled_from(["join", "welcome", "leave"])),
     st.builds(Gray, events, exchanges),
     events,
@@ -195,7 +201,8 @@ messages = st.one_of(
 @st.composite
 def orders(draw: st.DrawFn) -> ExchangeOrdered:
     cycle, near = draw(st.sampled_from(CYCLES))
-    return ExchangeOrdered(draw(exchanges), cycle, near, draw(st.sampled_from(["none", "fifo", "causal"])))
+    order, routes = draw(st.sampled_from(["none", "fifo", "causal"])), draw(st.sampled_from(["laid", "grafted"]))
+    return ExchangeOrdered(draw(exchanges), cycle, near, order, routes)
 
 
 own = st.one_of(

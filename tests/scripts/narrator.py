@@ -3,7 +3,8 @@
 A script is commands, a line `---`, and the story that they must give. Commands:
 
     brokers a-b b-c [key=value …]   the tree, and settings of the brokers (protocol=, forwarding=, covering=, …);
-                                    order= says how planned exchanges are coordinated
+                                    order= says how planned exchanges are coordinated, routes= how they
+                                    make the tables of the tree to come
     subscribe s@b "price > 10"      client s of broker b subscribes and asks to be told when that is in force,
                                     or, with a third word `unconfirmed`, does not ask
     unsubscribe s@b "price > 10"
@@ -31,7 +32,7 @@ import msgspec
 from regraft.broker import BrokerConfig
 from regraft.broker.effects import Effect
 from regraft.broker.inputs import Input, PathFound, Received, ReceivedDirect
-from regraft.broker.messages import Control, Informed, Order, Reroute, Rerouted, Signal, SignalStep
+from regraft.broker.messages import Control, Informed, Order, Reroute, Rerouted, Routes, Signal, SignalStep
 from regraft.broker.story import story_of
 from regraft.errors import UsageError
 from regraft.model.events import Value
@@ -133,6 +134,7 @@ class Narrator:
         if "protocol" in settings:
             settings["reconfiguration"] = settings.pop("protocol")
         order = msgspec.convert(settings.pop("order", None), Order | None)
+        routes = msgspec.convert(settings.pop("routes", "laid"), Routes)
         config = msgspec.convert(settings, BrokerConfig, strict=False)
         world = self.world = World(
             config,
@@ -141,6 +143,7 @@ class Narrator:
             dice=Random(0),
             root=root,
             exchange_order=order,
+            exchange_routes=routes,
             record=self._narrate,
         )
         self.exchange = ""

@@ -34,9 +34,11 @@ from regraft.broker.inputs import (
 )
 from regraft.broker.membership import Membership
 from regraft.broker.messages import (
+    Compare,
     Confirm,
     Confirmed,
     Control,
+    Graft,
     Gray,
     Lock,
     Reroute,
@@ -47,7 +49,6 @@ from regraft.broker.messages import (
     change_name,
 )
 from regraft.broker.messages import Membership as MembershipMessage
-from regraft.broker.reconfiguration import coordinated
 from regraft.broker.replacing import Replacing
 from regraft.broker.routing import (
     Confirmation,
@@ -92,7 +93,8 @@ class Broker:
             self._settlement,
             self._forwarding,
             self._replacing,
-            match=catalogue.match,
+            catalogue=catalogue,
+            hold=self._hold,
             emit=self._emit,
             now_ns=self._now,
             process=self._control,
@@ -214,10 +216,8 @@ class Broker:
                 self._effects += self._confirmation.asked(self._now_ns, neighbour, message)
             case Confirmed():
                 self._effects += self._confirmation.answered(self._now_ns, neighbour, message)
-            case Lock():
-                self._exchanging.protocol.lock(neighbour, message)
-            case Signal():
-                self._exchanging.protocol.signal(neighbour, message)
+            case Lock() | Graft() | Compare() | Signal():
+                self._exchanging.protocol.received(neighbour, message)
                 self._release_unused()
             case Reroute() | Rerouted():
                 self._replacing.received(neighbour, message)
@@ -237,23 +237,19 @@ class Broker:
         if len(message.filters) > room:
             reason = f"asks for more than {self.config.filters_per_neighbour_max} filters"
             self._effects.append(PeerMisbehaved(neighbour, reason))
-        asked = changed = 0
+        asked = 0
         for text in message.filters[:room] if tables else ():
             asked |= self._hold(text, neighbour)
-        for table in tables:
-            changed |= asked & ~table.heard[neighbour]
-            table.heard[neighbour] |= asked
+        changed = self._settlement.hear(neighbour, asked, message.exchange, message.before)
         changed |= self._replacing.informed.came_back(asked)
         self._settlement.settle(changed, message.reconfiguration)
 
     def _unsubscribed(self, neighbour: str, message: Unsubscribe) -> None:
-        taken_back = changed = 0
+        taken_back = 0
         for text in message.filters:
             taken_back |= self._catalogue.bit(text)
         taken_back &= ~self._replacing.path.ignored(neighbour)
-        for table in self._settlement.spoken_of(neighbour, message.exchange, message.before):
-            changed |= taken_back & table.heard[neighbour]
-            table.heard[neighbour] &= ~taken_back
+        changed = self._settlement.take_back(neighbour, taken_back, message.exchange, message.before)
         self._replacing.taken_back(taken_back)
         self._settlement.settle(changed, message.reconfiguration)
         self._effects += self._confirmation.routes_lost(self._now_ns, neighbour)
@@ -311,8 +307,7 @@ class Broker:
         if event.name == confirmation.TIMER:
             self._effects += self._confirmation.rested(self._now_ns)
             return
-        if event.name.startswith(coordinated.TIMER_PREFIX):
-            self._exchanging.protocol.timer_fired(event.name)
+        if self._exchanging.protocol.timer_fired(event.name):
             return
         self._replacing.timer_fired(event.name)
         self._release_unused()

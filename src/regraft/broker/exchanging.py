@@ -2,8 +2,10 @@
 
 from collections.abc import Callable
 
+from regraft.broker.catalogue import FilterCatalogue
 from regraft.broker.config import BrokerConfig
 from regraft.broker.effects import Effect, Forward, Send
+from regraft.broker.grafting import Grafting
 from regraft.broker.messages import Control, Signal
 from regraft.broker.reconfiguration import Coordinated
 from regraft.broker.replacing import Replacing
@@ -23,7 +25,8 @@ class Exchanging:
         forwarding: ForwardingStrategy,
         replacing: Replacing,
         *,
-        match: Callable[[Event], int],
+        catalogue: FilterCatalogue,
+        hold: Callable[[str, str], int],
         emit: Callable[[Effect], None],
         now_ns: Callable[[], int],
         process: Callable[[str, Control], None],
@@ -44,7 +47,8 @@ class Exchanging:
         self._settlement = settlement
         self._forwarding = forwarding
         self._replacing = replacing
-        self._match = match
+        self.grafting = Grafting(settlement, catalogue, batch=config.batch, hold=hold, emit=emit, process=process)
+        self._match = catalogue.match
         self._locked = locked
 
     def has_link(self, neighbour: str) -> bool:

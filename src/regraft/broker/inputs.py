@@ -6,7 +6,7 @@ the end of a link, at times of their own, and before they are told that it is up
 
 import msgspec
 
-from regraft.broker.messages import Informed, Message, Order
+from regraft.broker.messages import Informed, Message, Order, Routes
 from regraft.model.events import Event
 
 
@@ -75,6 +75,7 @@ class ExchangeOrdered(msgspec.Struct, frozen=True, tag="exchange_ordered", gc=Fa
     cycle: tuple[str, ...]
     near: int
     order: Order
+    routes: Routes = "laid"
 
 
 class JoinOrdered(msgspec.Struct, frozen=True, tag="join_ordered", gc=False):

@@ -12,8 +12,21 @@ import msgspec
 from regraft.model.events import Event
 
 Order = Literal["none", "fifo", "causal"]
+Routes = Literal["laid", "grafted"]  # how an exchange makes the tables of the tree to come
+GraftPart = Literal["moved", "kept", "staying"]
 SignalStep = Literal[
-    "busy", "stale", "locked", "clean", "laid", "separator", "returned", "drained", "unlock", "abort", "anew"
+    "busy",
+    "stale",
+    "locked",
+    "clean",
+    "laid",
+    "unlike",
+    "separator",
+    "returned",
+    "drained",
+    "unlock",
+    "abort",
+    "anew",
 ]
 
 
@@ -77,6 +90,7 @@ class Lock(msgspec.Struct, frozen=True, tag="lock", gc=False):
     cycle: tuple[str, ...]
     near: int
     order: Order
+    routes: Routes = "laid"
 
 
 class Signal(msgspec.Struct, frozen=True, tag="signal", gc=False):
@@ -84,6 +98,26 @@ class Signal(msgspec.Struct, frozen=True, tag="signal", gc=False):
 
     exchange: str
     step: SignalStep
+
+
+class Graft(msgspec.Struct, frozen=True, tag="graft", gc=False, omit_defaults=True):
+    """What becomes, in the tree that this exchange makes, of all that the sender has asked the receiver for. What those
+    beyond the link that goes want is wanted from inward: `moved` no longer by the sender, `kept` by the sender too.
+    What is `staying` is wanted by the sender alone, as before. `rest` says which of the three all are that no list
+    names; where it says nothing, another `Graft` follows."""
+
+    exchange: str
+    moved: tuple[str, ...] = ()
+    kept: tuple[str, ...] = ()
+    staying: tuple[str, ...] = ()
+    rest: GraftPart | Literal[""] = ""
+
+
+class Compare(msgspec.Struct, frozen=True, tag="compare", gc=False):
+    """All that the sender asks for over the link that comes, by its digest."""
+
+    exchange: str
+    digest: str
 
 
 class Reroute(msgspec.Struct, frozen=True, tag="recmsg", gc=False):
@@ -118,5 +152,7 @@ class Membership(msgspec.Struct, frozen=True, tag="membership", gc=False):
     step: Literal["join", "welcome", "leave"]
 
 
-Control = Subscribe | Unsubscribe | Confirm | Confirmed | Lock | Signal | Reroute | Rerouted | Membership
+Control = (
+    Subscribe | Unsubscribe | Confirm | Confirmed | Lock | Signal | Graft | Compare | Reroute | Rerouted | Membership
+)
 Message = Event | Gray | Control

@@ -39,8 +39,10 @@ from regraft.broker.inputs import (
     TimerFired,
 )
 from regraft.broker.messages import (
+    Compare,
     Confirm,
     Confirmed,
+    Graft,
     Gray,
     Informed,
     Lock,
@@ -133,6 +135,12 @@ def words_of(message: Message | Informed) -> str:
             return f"{type(message).__name__} {', '.join(message.filters)}{tree}"
         case Lock():
             return f"Lock {message.exchange}"
+        case Graft():
+            lists = {"moved": message.moved, "kept": message.kept, "staying": message.staying}
+            named = [f"{', '.join(texts)} {part}" for part, texts in lists.items() if texts]
+            return f"Graft {'; '.join([*named, f'the rest {message.rest}' if message.rest else '…'])}"
+        case Compare():
+            return f"Compare {message.digest[:8]}"
         case Signal() | Membership():
             return message.step
         case Reroute():

@@ -10,8 +10,10 @@ import msgspec
 
 from regraft.broker.effects import Released
 from regraft.broker.messages import (
+    Compare,
     Confirm,
     Control,
+    Graft,
     Informed,
     Lock,
     Membership,
@@ -134,6 +136,11 @@ def control_cells(message: Control | Informed, size: int) -> ControlCells:
     if isinstance(message, Lock | Signal):
         what = row.MESSAGE_LOCK if isinstance(message, Lock) else message.step
         return (None, None, None, what, row.CAUSE_RECONFIGURATION, message.exchange, size, None)
+    if isinstance(message, Graft):
+        carried = f'{{"filters":{len(message.moved) + len(message.kept) + len(message.staying)}}}'
+        return (None, None, None, row.MESSAGE_GRAFT, row.CAUSE_RECONFIGURATION, message.exchange, size, carried)
+    if isinstance(message, Compare):
+        return (None, None, None, row.MESSAGE_COMPARE, row.CAUSE_RECONFIGURATION, message.exchange, size, None)
     if isinstance(message, Reroute):
         carried = f'{{"filters":{len(message.added) + len(message.removed)}}}'
         change, what = message.reconfiguration, row.MESSAGE_RECMSG

@@ -14,7 +14,7 @@ import msgspec
 
 from regraft.broker.effects import CloseLink, ExchangeEnded, OpenLink, Released
 from regraft.broker.inputs import ExchangeOrdered, LinkRefused
-from regraft.broker.messages import Order
+from regraft.broker.messages import Order, Routes
 from regraft.errors import UsageError
 from regraft.model.trees import Link, component, in_order, path
 from regraft.planning import exchange_on
@@ -41,9 +41,10 @@ class Exchange:
 
 
 class Exchanges:
-    def __init__(self, world: "World", order: Order | None) -> None:
+    def __init__(self, world: "World", order: Order | None, routes: Routes) -> None:
         self._world = world
         self._order = order
+        self._routes = routes
         self._serial = 0
         self.under_way: dict[str, Exchange] = {}
         self.opened: dict[Link, str] = {}  # links of no tree yet, their ends in order
@@ -79,7 +80,7 @@ class Exchanges:
             self.under_way[name] = exchange
             for listener in self.begun:
                 listener()
-            world.give(world.nodes[r1], ExchangeOrdered(name, step.cycle, step.near, self._order))
+            world.give(world.nodes[r1], ExchangeOrdered(name, step.cycle, step.near, self._order, self._routes))
         else:
             incarnation = world.incarnations[in_order(r1, r2)]
             world.link_down(r1, r2)

@@ -107,6 +107,7 @@ class Run:
             detect_ns=(round(low_ms * 1_000_000), round(high_ms * 1_000_000)),
             root=scenario.tree.root,
             exchange_order=scenario.exchange_order,
+            exchange_routes=scenario.exchange_routes,
             record=self.record,
         )
         for broker in tree.brokers:

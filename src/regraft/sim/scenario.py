@@ -14,7 +14,7 @@ import msgspec
 
 from regraft.broker import BrokerConfig
 from regraft.broker.config import Reconfiguration
-from regraft.broker.messages import Order
+from regraft.broker.messages import Order, Routes
 from regraft.errors import FilterError, ScenarioError, UsageError
 from regraft.model.events import INT64_MAX, check_attributes
 from regraft.model.filters import Filter
@@ -152,19 +152,31 @@ class Step(_Table, frozen=True):
 
 
 Protocol = Literal[
-    "strawman", "deferred", "path", "informed", "coordinated-none", "coordinated-fifo", "coordinated-causal"
+    "strawman",
+    "deferred",
+    "path",
+    "informed",
+    "coordinated-none",
+    "coordinated-fifo",
+    "coordinated-causal",
+    "graft-none",
+    "graft-fifo",
+    "graft-causal",
 ]
 
-# What a broker does about a link that breaks, and in which order a planned exchange keeps events (None: it is not
-# coordinated, but a link that goes and one that comes).
-PROTOCOLS: dict[Protocol, tuple[Reconfiguration, Order | None]] = {
-    "strawman": ("strawman", None),
-    "deferred": ("deferred", None),
-    "path": ("path", None),
-    "informed": ("informed", None),
-    "coordinated-none": ("deferred", "none"),
-    "coordinated-fifo": ("deferred", "fifo"),
-    "coordinated-causal": ("deferred", "causal"),
+# What a broker does about a link that breaks; in which order a planned exchange keeps events (None: it is not
+# coordinated, but a link that goes and one that comes); and how a coordinated one makes the new tables.
+PROTOCOLS: dict[Protocol, tuple[Reconfiguration, Order | None, Routes]] = {
+    "strawman": ("strawman", None, "laid"),
+    "deferred": ("deferred", None, "laid"),
+    "path": ("path", None, "laid"),
+    "informed": ("informed", None, "laid"),
+    "coordinated-none": ("deferred", "none", "laid"),
+    "coordinated-fifo": ("deferred", "fifo", "laid"),
+    "coordinated-causal": ("deferred", "causal", "laid"),
+    "graft-none": ("deferred", "none", "grafted"),
+    "graft-fifo": ("deferred", "fifo", "grafted"),
+    "graft-causal": ("deferred", "causal", "grafted"),
 }
 
 
@@ -191,6 +203,10 @@ class Scenario(_Table, frozen=True):
     @property
     def exchange_order(self) -> Order | None:
         return PROTOCOLS[self.protocol][1]
+
+    @property
+    def exchange_routes(self) -> Routes:
+        return PROTOCOLS[self.protocol][2]
 
 
 def read_scenario(path: Path, settings: dict[str, str] | None = None) -> Scenario:

@@ -31,7 +31,7 @@ from regraft.broker.effects import (
     TellInForce,
 )
 from regraft.broker.inputs import Input
-from regraft.broker.messages import Confirm, Order
+from regraft.broker.messages import Confirm, Order, Routes
 from regraft.errors import UsageError
 from regraft.model.events import Event, Value
 from regraft.model.trees import Link, in_order
@@ -64,6 +64,7 @@ class World:
         detect_ns: tuple[int, int] = (0, 0),
         root: str = "",
         exchange_order: Order | None = None,
+        exchange_routes: Routes = "laid",
         record: Recorder | None = None,
     ) -> None:
         self.config = config
@@ -89,7 +90,7 @@ class World:
         self._sequences: dict[str, int] = {}
         self.wires: list[Wire] = []  # those that are alive, and a few that have ended
         self.oracle = Oracle(self, root)
-        self.exchanges = Exchanges(self, exchange_order)
+        self.exchanges = Exchanges(self, exchange_order, exchange_routes)
         self.leaves = Leaves(self)
         self.breaks = Breaks(self)
 

@@ -10,9 +10,8 @@ On the cycle R1 … A1, A2 … R2 (`cycle.py`) the link R1-R2 goes and A1-A2 com
 1. **lock** runs round the cycle; whoever is locked already answers `busy`, whom the tree does not fit `stale`, which
    runs back and frees; R1 tries again after a time that doubles and varies. A locked broker keeps a second table, for
    the tree to come, and settles both from now on (`routing/settlement.py`). R2, the last, answers `locked` to R1.
-2. **Phase 1.** In the tree to come R1 and R2 have lost the old link: they withdraw what only it led to. `clean` follows
-   inward. A1 and A2, when clean, open the new link in that tree, tell each other all that they want, and end it with
-   `laid`. What comes over the new link before its end is clean waits in Q_sub.
+2. **Phase 1** (`first_phase.py`) makes the tables of the tree to come, from R1 and R2 inward, up to A1 and A2. What
+   comes over the new link before its end has them waits in Q_sub.
 3. **Phase 2.** A1, to whom A2's routes are laid, turns from black to gray and sends its side's `separator` outward;
    every broker turns gray as it passes. An event takes the colour of the first broker on the cycle that it comes to:
    black ones travel by the tree before, gray ones by the tree to come, each of them a tree. At R1 the separator
@@ -32,27 +31,34 @@ cycle everything anew, after `abort`, which says: forget what I asked for. They 
 What comes out of turn, a step that cannot be the next, is reported, and the link that it came over is closed.
 """
 
-import zlib
 from typing import Literal
 
 from regraft.broker.effects import (
     CloseLink,
-    ExchangeEnded,
     ExchangeOutcome,
     OpenLink,
     PeerMisbehaved,
     Released,
     Send,
-    SetTimer,
 )
 from regraft.broker.inputs import ExchangeOrdered
-from regraft.broker.messages import Control, Lock, Membership, Signal, SignalStep, Subscribe, Unsubscribe
+from regraft.broker.messages import (
+    Compare,
+    Control,
+    Graft,
+    Lock,
+    Membership,
+    Signal,
+    SignalStep,
+    Subscribe,
+    Unsubscribe,
+)
 from regraft.broker.reconfiguration.cycle import Part, Place, is_cycle
+from regraft.broker.reconfiguration.first_phase import FirstPhase
 from regraft.broker.reconfiguration.host import Host
+from regraft.broker.reconfiguration.orders import TIMER_PREFIX, Orders
 from regraft.broker.reconfiguration.queue import Queue, Waiting
 from regraft.model.events import Event
-
-TIMER_PREFIX = "exchange:"
 
 
 class Coordinated:
@@ -62,11 +68,9 @@ class Coordinated:
         self.part: Part | None = None
         self._name = name
         self._host = host
-        self._retry_after_ns = retry_after_ns
-        self._attempts_max = attempts_max
         self._held_max = held_max
-        self._orders: dict[str, ExchangeOrdered] = {}
-        self._attempts: dict[str, int] = {}
+        self._tables = FirstPhase(self, host, held_max)
+        self._orders = Orders(name, host, retry_after_ns=retry_after_ns, attempts_max=attempts_max)
         self.opened: dict[str, str] = {}  # neighbour -> exchange: links that are there but of no tree yet
         self.retired: dict[str, str] = {}  # neighbour -> exchange: links that are still there but of no tree any more
         self._asked: dict[tuple[str, str], None] = {}  # (neighbour, exchange): links that we wait for
@@ -75,40 +79,26 @@ class Coordinated:
     # --- lock
 
     def ordered(self, order: ExchangeOrdered) -> None:
-        self._orders[order.exchange] = order
-        self._attempts[order.exchange] = 0
+        self._orders.add(order)
         self._try(order.exchange)
 
-    def timer_fired(self, name: str) -> None:
+    def timer_fired(self, name: str) -> bool:
+        """Whether it was one of ours."""
         exchange = name.removeprefix(TIMER_PREFIX)
-        if exchange in self._orders:
+        if self._orders.get(exchange) is not None:
             self._try(exchange)
+        return name.startswith(TIMER_PREFIX)
 
     def _try(self, exchange: str) -> None:
-        order = self._orders[exchange]
-        lock = Lock(exchange, order.cycle, order.near, order.order)
+        order = self._orders.get(exchange)
+        assert order is not None
+        lock = Lock(exchange, order.cycle, order.near, order.order, order.routes)
         if not is_cycle(lock.cycle, lock.near) or lock.cycle[0] != self._name or not self._fits(lock, 0):
-            self._ended(exchange, "stale")
+            self._orders.ended(exchange, "stale")
         elif self.part is not None or not self._host.is_member():
-            self._try_later(exchange)
+            self._orders.try_later(exchange)
         else:
             self._take_part(lock, 0)
-
-    def _try_later(self, exchange: str) -> None:
-        self._attempts[exchange] += 1
-        attempt = self._attempts[exchange]
-        if attempt >= self._attempts_max:
-            self._ended(exchange, "busy")
-            return
-        # Two that collided must not collide again: a different wait for each, without dice in the brain.
-        thousandths = 500 + zlib.crc32(f"{self._name} {exchange} {attempt}".encode()) % 1000
-        wait_ns = self._retry_after_ns * 2 ** min(attempt - 1, 6) * thousandths // 1000
-        self._host.emit(SetTimer(TIMER_PREFIX + exchange, wait_ns))
-
-    def _ended(self, exchange: str, outcome: ExchangeOutcome) -> None:
-        if self._orders.pop(exchange, None) is not None:
-            del self._attempts[exchange]
-            self._host.emit(ExchangeEnded(exchange, outcome))
 
     def _fits(self, lock: Lock, position: int) -> bool:
         """Whether the tree as we know it is the one that the exchange was made for."""
@@ -123,9 +113,8 @@ class Coordinated:
         shared = [neighbour for neighbour in (part.previous, part.following) if self._is_shared(part, neighbour)]
         self._host.fork(lock.exchange, tuple(shared))
         if position == len(lock.cycle) - 1:
-            self._say(part.following, "locked")
-            self._host.leave(part.following)
-            self._swept(part)
+            self.say(part.following, "locked")
+            self._tables.leave(part)
         elif position == lock.near - 1:
             self._asked[part.following, lock.exchange] = None
             self._host.emit(OpenLink(part.following, lock.exchange))
@@ -138,7 +127,18 @@ class Coordinated:
         old = part.is_old_end and neighbour == part.outward
         return not new and not old
 
-    def lock(self, neighbour: str, lock: Lock) -> None:
+    def received(self, neighbour: str, message: Lock | Graft | Compare | Signal) -> None:
+        match message:
+            case Lock():
+                self._lock(neighbour, message)
+            case Graft():
+                self._tables.graft(self.part, neighbour, message)
+            case Compare():
+                self._tables.compare(self.part, neighbour, message)
+            case Signal():
+                self._signal(neighbour, message)
+
+    def _lock(self, neighbour: str, lock: Lock) -> None:
         cycle = lock.cycle
         position = cycle.index(self._name) if self._name in cycle else 0
         is_none = not is_cycle(cycle, lock.near) or position == 0 or cycle[position - 1] != neighbour
@@ -179,9 +179,9 @@ class Coordinated:
         if not part.is_first:
             self._host.emit(Send(part.previous, Signal(part.exchange, "stale" if step == "stale" else "busy")))
         elif step == "stale":
-            self._ended(part.exchange, "stale")
+            self._orders.ended(part.exchange, "stale")
         else:
-            self._try_later(part.exchange)
+            self._orders.try_later(part.exchange)
 
     def _close_new(self, neighbour: str, exchange: str) -> None:
         if self.opened.get(neighbour) == exchange:
@@ -190,7 +190,7 @@ class Coordinated:
 
     # --- signals
 
-    def signal(self, neighbour: str, signal: Signal) -> None:
+    def _signal(self, neighbour: str, signal: Signal) -> None:
         if signal.step in ("abort", "anew"):
             self._told_to_begin_anew(neighbour, signal)
             return
@@ -199,21 +199,15 @@ class Coordinated:
             return  # of an exchange that is over for us
         match signal.step:
             case "busy" | "stale" if neighbour == part.following and part.clean:
-                self._abort(part, None)  # somebody said that all are locked, and they are not
+                self.abort(part, None)  # somebody said that all are locked, and they are not
             case ("busy" | "stale") as step if neighbour == part.following:
                 self._not_locked(part, step)
             case "locked" if part.is_first and neighbour == part.outward and not part.clean:
-                self._host.leave(neighbour)
-                self._swept(part)
-            case "clean" if not part.is_old_end and neighbour == part.outward and not part.clean:
-                self._swept(part)
-            case "laid" if part.is_new_end and neighbour == part.inward and not part.gray and part.clean:
-                self._turn_gray(part)
-            case "laid" if part.is_new_end and neighbour == part.inward and not part.laid:
-                part.laid = True
-                part.controls.put(self._host.now_ns(), signal)
+                self._tables.leave(part)
+            case "clean" | "laid" | "unlike" if signal.step == "unlike" or not part.gray:
+                self._tables.signal(part, neighbour, signal)
             case "separator" if not part.is_new_end and neighbour == part.inward and not part.gray:
-                self._turn_gray(part)
+                self.turn_gray(part)
             case "separator" if neighbour == part.outward and not part.other:
                 self._other_separator(part)
             case "returned" if not part.is_old_end and neighbour == part.outward and not part.returned:
@@ -226,41 +220,31 @@ class Coordinated:
             case _:
                 self.out_of_turn(neighbour, f"{signal.step} out of turn")
 
-    def _say(self, neighbour: str, step: SignalStep) -> None:
+    def say(self, neighbour: str, step: SignalStep) -> None:
         assert self.part is not None
         self._host.emit(Send(neighbour, Signal(self.part.exchange, step)))
 
-    def _swept(self, part: Part) -> None:
-        """What led only to the old link is withdrawn, up to us."""
-        part.clean = True
-        if not part.is_new_end:
-            self._say(part.inward, "clean")
-            return
-        if self.opened.get(part.inward) != part.exchange:
-            self._abort(part, None)  # somebody said that all are locked, and they are not
-            return
-        self._host.join(part.inward)
-        self._say(part.inward, "laid")
-        for message in self._released(part, "control", part.controls):
-            self._host.process(part.inward, message)
+    def new_link_is_open(self, part: Part) -> bool:
+        return self.opened.get(part.inward) == part.exchange
 
     def holds(self, neighbour: str, message: Control) -> bool:
-        """Q_sub: whether this is kept until our side is clean; or until the exchange is over for us, too."""
+        """Q_sub: whether this is kept until our side is clean and the other end has said all; or until the exchange is
+        over for us, too."""
         part = self.part
         if part is None or not part.is_new_end or neighbour != part.inward or neighbour not in self.opened:
             return False
-        early = isinstance(message, Subscribe | Unsubscribe) and not part.clean
+        early = isinstance(message, Subscribe | Unsubscribe) and (part.anew or not part.clean)
         if not early and not isinstance(message, Membership):
             return False
         if len(part.controls) >= self._held_max:
-            self._abort(part, None)
+            self.abort(part, None)
         else:
             part.controls.put(self._host.now_ns(), message)
         return True
 
-    def _turn_gray(self, part: Part) -> None:
+    def turn_gray(self, part: Part) -> None:
         part.gray = True
-        self._say(part.outward, "separator")
+        self.say(part.outward, "separator")
         if not part.is_old_end:
             return
         part.crossed = True
@@ -272,32 +256,32 @@ class Coordinated:
         if part.is_new_end:
             self._release(part)
         elif part.lock.order == "causal":
-            self._say(part.inward, "returned")
+            self.say(part.inward, "returned")
 
     def _other_separator(self, part: Part) -> None:
         part.other = True
         if part.is_new_end:
             self._release(part)
         else:
-            self._say(part.inward, "separator")
+            self.say(part.inward, "separator")
         if part.is_old_end:
             self._old_link_drained(part)
 
     def _old_link_drained(self, part: Part) -> None:
         if part.is_first and part.crossed and part.other:
-            self._say(part.outward, "drained")
+            self.say(part.outward, "drained")
             self._finish(part)
 
     def _finish(self, part: Part) -> None:
         if not part.is_new_end:
-            self._say(part.inward, "unlock")
+            self.say(part.inward, "unlock")
         else:
             self.opened.pop(part.inward, None)
         if part.is_old_end:
             self.retired[part.outward] = part.exchange
         self.part = None
         self._host.adopt()
-        for message in self._released(part, "control", part.controls):
+        for message in self.released(part, "control", part.controls):
             self._host.process(part.inward, message)
 
     # --- events
@@ -326,10 +310,10 @@ class Coordinated:
 
     def _let_go(self, part: Part) -> None:
         part.open = True
-        for event in self._released(part, "event", part.events):
+        for event in self.released(part, "event", part.events):
             self._host.route_gray(event, part.inward)
 
-    def _released(self, part: Part, name: Literal["event", "control"], queue: Queue[Waiting]) -> list[Waiting]:
+    def released(self, part: Part, name: Literal["event", "control"], queue: Queue[Waiting]) -> list[Waiting]:
         items, waited_ns = queue.take_all(self._host.now_ns())
         if items:
             self._host.emit(Released(part.inward, part.exchange, name, len(items), waited_ns))
@@ -345,7 +329,7 @@ class Coordinated:
         exchange = self.retired.pop(neighbour, None)
         part = self.part
         if exchange is not None:
-            self._ended(exchange, "done")
+            self._orders.ended(exchange, "done")
         elif (
             part is not None
             and neighbour in (part.previous, part.following)
@@ -353,9 +337,9 @@ class Coordinated:
                 opened == part.exchange or is_of_tree  # else it is left of an earlier link
             )
         ):
-            self._abort(part, neighbour)
+            self.abort(part, neighbour)
 
-    def _abort(self, part: Part, lost: str | None) -> None:
+    def abort(self, part: Part, lost: str | None) -> None:
         """Back to the tree before. The neighbours on the cycle may have got further: begin anew with them."""
         self._let_go(part)
         self.part = None
@@ -366,7 +350,7 @@ class Coordinated:
             if neighbour != lost and self._host.has_link(neighbour):
                 self._anew[part.exchange, neighbour] = None
                 self._host.tell_all(neighbour, Signal(part.exchange, "abort"))
-        self._ended(part.exchange, "aborted")
+        self._orders.ended(part.exchange, "aborted")
 
     def _told_to_begin_anew(self, neighbour: str, signal: Signal) -> None:
         """`abort` asks for the same in return, which `anew` is."""
@@ -375,13 +359,13 @@ class Coordinated:
             return  # of no tree; whoever opened it closes it
         if self.retired.get(neighbour) == exchange:
             del self.retired[neighbour]
-            self._ended(exchange, "aborted")
+            self._orders.ended(exchange, "aborted")
         elif not self._host.has_link(neighbour):
             self.out_of_turn(neighbour, f"{signal.step} over a link that is of no tree any more")
             return
         self._host.begin_anew(neighbour)
         if self.part is not None and self.part.exchange == exchange:
-            self._abort(self.part, None)
+            self.abort(self.part, None)
         if (exchange, neighbour) in self._anew:
             del self._anew[exchange, neighbour]
         elif signal.step == "abort":

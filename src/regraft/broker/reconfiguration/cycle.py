@@ -7,7 +7,7 @@ is written from R1 on; `near` says how many of it are on R1's side. Of each side
 
 from dataclasses import dataclass, field
 
-from regraft.broker.messages import Control, Lock
+from regraft.broker.messages import Control, Graft, Lock
 from regraft.broker.reconfiguration.queue import Queue
 from regraft.model.events import Event
 
@@ -68,10 +68,16 @@ class Part(Place):
     crossed: bool = False  # an old end: our side's separator has gone over the old link
     other: bool = False  # the other side's separator has come
     returned: bool = False  # a new end: our own has come back from the old link
+    anew: bool = False  # a new end: what the other end asks for is not what we took it for; it says everything anew
     open: bool = False  # a new end: Q_not holds nothing back any more
+    grafts: list[Graft] = field(default_factory=list)  # so far; the last is still to come
     controls: Queue[Control] = field(default_factory=Queue)  # Q_sub
     events: Queue[Event] = field(default_factory=Queue)  # Q_not
 
     @property
     def exchange(self) -> str:
         return self.lock.exchange
+
+    @property
+    def is_grafted(self) -> bool:
+        return self.lock.routes == "grafted"

@@ -34,6 +34,8 @@ class Settlement:
         self.after: SubscriptionTable | None = None
         self.exchange = ""
         self._shared: tuple[str, ...] = ()  # the neighbours on the cycle in both trees
+        self._apart: dict[str, None] = {}  # of these, whom each tree is spoken of apart
+        self._grafted: dict[str, int] = {}  # neighbour -> what it asks for since a graft, and may not know yet
         self._catalogue = catalogue
         self._forwarding = forwarding
         self._covering = covering
@@ -61,9 +63,16 @@ class Settlement:
         self.after = None
         self.exchange = ""
         self._shared = ()
+        self._apart.clear()
+        self._grafted.clear()
 
     def tables(self) -> list[SubscriptionTable]:
         return [self.table] if self.after is None else [self.table, self.after]
+
+    @property
+    def table_after(self) -> SubscriptionTable:
+        assert self.after is not None, "there is one tree"
+        return self.after
 
     def spoken_of(self, neighbour: str, exchange: str, before: bool) -> list[SubscriptionTable]:
         """The tables that a message of this neighbour speaks of; `exchange` is empty where it speaks of all."""
@@ -74,6 +83,56 @@ class Settlement:
         else:  # what is left over from another exchange speaks of the tree that came out of it
             tables = [] if before else self.tables()
         return [table for table in tables if neighbour in table.heard]
+
+    def hear(self, neighbour: str, filters: int, exchange: str, before: bool) -> int:
+        """The neighbour asks for these; returns what is new in some table."""
+        changed = 0
+        for table in self.spoken_of(neighbour, exchange, before):
+            changed |= filters & ~table.heard[neighbour]
+            table.heard[neighbour] |= filters
+        return changed
+
+    def take_back(self, neighbour: str, filters: int, exchange: str, before: bool) -> int:
+        """The neighbour no longer asks for these; returns what is gone from some table."""
+        changed = 0
+        for table in self.spoken_of(neighbour, exchange, before):
+            gone = filters & table.heard[neighbour]
+            if table is self.after and not exchange:  # said before it knew of the graft, which has made it ask again
+                gone &= ~self._grafted.get(neighbour, 0)
+            elif table is self.after:
+                self._grafted.pop(neighbour, None)
+            changed |= gone
+            table.heard[neighbour] &= ~gone
+        return changed
+
+    # --- grafting
+
+    def graft(self, crossing: int, inward: str) -> tuple[int, int]:
+        """In the tree after, `crossing` is asked for from inward: as if that neighbour had said so. Returns what it has
+        been told, and what of that it need not bring to us any more, as only those beyond the old link wanted it."""
+        after = self.table_after
+        after.heard[inward] |= crossing
+        self._grafted[inward] = crossing
+        wanted = dict(self._forwarding.wanted(after, crossing))[inward]
+        told = after.told[inward]
+        moved = told & crossing & ~wanted & ~self._withheld()
+        after.told[inward] = told & ~moved
+        return told, moved
+
+    def grafted(self, outward: str, moved: int, crossing: int) -> None:
+        """The neighbour has done so: we ask it for `crossing`, and it does not ask us for `moved`."""
+        after = self.table_after
+        after.heard[outward] &= ~moved
+        after.told[outward] |= crossing
+        self._apart[outward] = None
+
+    def join_grafted(self, inward: str, crossing: int) -> None:
+        """The link that comes: both ends take for said what the old link's ends had said to each other."""
+        after = self.table_after
+        after.open(inward)
+        after.heard[inward] = crossing
+        once, _ = after.once_and_twice()
+        after.told[inward] = dict(self._forwarding.wanted(after, once))[inward]
 
     def in_use(self) -> int:
         used = self.table.in_use()
@@ -117,10 +176,11 @@ class Settlement:
             if neighbour in self._shared:
                 asked, back = self._difference(self.table, neighbour, wanted_before[neighbour], among)
                 asked_after, back_after = self._difference(after, neighbour, wanted_after[neighbour], among)
-                self._tell(neighbour, asked & asked_after, back & back_after, reconfiguration)
-                only_before = (asked & ~asked_after, back & ~back_after)
+                both, both_back = (0, 0) if neighbour in self._apart else (asked & asked_after, back & back_after)
+                self._tell(neighbour, both, both_back, reconfiguration)
+                only_before = (asked & ~both, back & ~both_back)
                 self._tell(neighbour, *only_before, reconfiguration, self.exchange, before=True)
-                only_after = (asked_after & ~asked, back_after & ~back)
+                only_after = (asked_after & ~both, back_after & ~both_back)
                 self._tell(neighbour, *only_after, reconfiguration, self.exchange)
                 continue
             wanted = wanted_before.get(neighbour, 0) | wanted_after.get(neighbour, 0)
