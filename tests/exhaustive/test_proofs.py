@@ -6,6 +6,7 @@
 import pytest
 
 from regraft.broker.effects import Send
+from regraft.broker.grafting import Grafting
 from regraft.broker.membership import Membership
 from regraft.broker.messages import Control, SignalStep
 from regraft.broker.messages import Membership as MembershipMessage
@@ -33,7 +34,7 @@ def violation(protocol: Protocol, change: KindName) -> str:
     return ""
 
 
-@pytest.mark.parametrize("protocol", [name for name in PROTOCOLS if name != "coordinated-causal"])
+@pytest.mark.parametrize("protocol", [name for name in PROTOCOLS if not name.endswith("causal")])
 def test_promises_hold_on_trees_of_up_to_3_brokers(protocol: Protocol) -> None:
     found = proofs(protocol)
     assert [proof.violation for proof in found] == [None] * len(found)
@@ -110,7 +111,7 @@ def test_an_event_that_takes_the_colour_of_each_broker_is_found(monkeypatch: pyt
 def test_an_old_link_that_is_closed_too_early_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     def drained(self: Coordinated, part: Part) -> None:
         if part.is_first and part.crossed:
-            self._say(part.outward, "drained")
+            self.say(part.outward, "drained")
             self._finish(part)
 
     monkeypatch.setattr(Coordinated, "_old_link_drained", drained)
@@ -118,14 +119,30 @@ def test_an_old_link_that_is_closed_too_early_is_found(monkeypatch: pytest.Monke
 
 
 def test_an_unlock_that_never_comes_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    say = Coordinated._say
+    say = Coordinated.say
 
     def say_no_unlock(self: Coordinated, neighbour: str, step: SignalStep) -> None:
         if step != "unlock":
             say(self, neighbour, step)
 
-    monkeypatch.setattr(Coordinated, "_say", say_no_unlock)
+    monkeypatch.setattr(Coordinated, "say", say_no_unlock)
     assert "locked at the end" in violation("coordinated-none", "exchange")
+
+
+def test_an_unsubscription_that_crosses_a_graft_and_counts_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    take_back = Settlement.take_back
+
+    def take_all_back(self: Settlement, neighbour: str, filters: int, exchange: str, before: bool) -> int:
+        self._grafted.clear()
+        return take_back(self, neighbour, filters, exchange, before)
+
+    monkeypatch.setattr(Settlement, "take_back", take_all_back)
+    assert violation("graft-none", "exchange") != ""
+
+
+def test_new_ends_that_believe_each_other_blindly_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Grafting, "believes", lambda self, part, digest: True)
+    assert violation("graft-none", "exchange") != ""
 
 
 def test_what_is_published_before_the_welcome_is_found_to_be_lost(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,6 +22,7 @@ from typing import Literal
 from regraft.broker.config import Reconfiguration
 from regraft.broker.inputs import ExchangeOrdered, LeaveOrdered
 from regraft.broker.messages import Order as EventOrder
+from regraft.broker.messages import Routes
 from regraft.model.trees import Adjacency, Link, adjacency_of, component, path
 from regraft.planning import exchange_on
 from regraft.proving.cases import Meanwhile, Names, Sketch
@@ -53,7 +54,7 @@ class Kind:
         return self.joining(sketch) not in sketch.subscribers
 
 
-def kinds_of(reconfiguration: Reconfiguration, order: EventOrder | None) -> dict[KindName, Kind]:
+def kinds_of(reconfiguration: Reconfiguration, order: EventOrder | None, routes: Routes) -> dict[KindName, Kind]:
     """Those that a protocol is proved for: by what it does about breaks, and the order that it keeps in exchanges."""
     leaves: tuple[Meanwhile, ...] = ("publish", "answer", "subscribe", "unsubscribe")
     found: dict[KindName, Kind] = {}
@@ -63,9 +64,9 @@ def kinds_of(reconfiguration: Reconfiguration, order: EventOrder | None) -> dict
             found["replace"] = Kind(_breaks_by_end, _replaced, ("subscribe", "unsubscribe"), None)
     else:
         meanwhile = leaves if order == "causal" else tuple(what for what in leaves if what != "answer")
-        found["exchange"] = Kind(exchanges, _planned(order), meanwhile, order, done=True)
-        found["overlap"] = Kind(_overlaps, _planned(order), ("publish",), order, brokers_max=3)
-        found["interrupted"] = Kind(_interruptions, _interrupted(order), ("nothing",), None, brokers_max=3)
+        found["exchange"] = Kind(exchanges, _planned(order, routes), meanwhile, order, done=True)
+        found["overlap"] = Kind(_overlaps, _planned(order, routes), ("publish",), order, brokers_max=3)
+        found["interrupted"] = Kind(_interruptions, _interrupted(order, routes), ("nothing",), None, brokers_max=3)
     found["join"] = Kind(_leaves, lambda tree, links: ((Lay(links[0]),),), leaves, "causal", joins=True)
     found["leave"] = Kind(_leaves, lambda tree, links: ((Order(links[1][0], LeaveOrdered()),),), leaves, "causal")
     return found
@@ -125,11 +126,11 @@ def _broken(tree: Tree, links: tuple[Link, ...]) -> Threads:
     return ((Cut(removed), Lay(added)),)
 
 
-def _planned(order: EventOrder) -> Callable[[Tree, tuple[Link, ...]], Threads]:
+def _planned(order: EventOrder, routes: Routes) -> Callable[[Tree, tuple[Link, ...]], Threads]:
     def threads(tree: Tree, links: tuple[Link, ...]) -> Threads:
         """A pair of links for each exchange."""
         numbered = enumerate(zip(links[::2], links[1::2], strict=True), start=1)
-        return tuple((planned(tree, number, *exchange, order),) for number, exchange in numbered)
+        return tuple((planned(tree, number, *exchange, order, routes),) for number, exchange in numbered)
 
     return threads
 
@@ -152,16 +153,16 @@ def _interruptions(tree: Tree) -> Iterator[tuple[Link, ...]]:
             yield (*change, pair(*link))
 
 
-def _interrupted(order: EventOrder) -> Callable[[Tree, tuple[Link, ...]], Threads]:
+def _interrupted(order: EventOrder, routes: Routes) -> Callable[[Tree, tuple[Link, ...]], Threads]:
     def threads(tree: Tree, links: tuple[Link, ...]) -> Threads:
         removed, added, broken = links
-        ordered: tuple[Operation, ...] = (planned(tree, 1, removed, added, order),)
+        ordered: tuple[Operation, ...] = (planned(tree, 1, removed, added, order, routes),)
         return (ordered, (Cut(broken), Mend()))
 
     return threads
 
 
-def planned(tree: Tree, number: int, removed: Link, added: Link, order: EventOrder) -> Operation:
+def planned(tree: Tree, number: int, removed: Link, added: Link, order: EventOrder, routes: Routes) -> Operation:
     step = exchange_on(path(adjacency_of(tree, "proof"), *added), removed)
     (r1, r2), (a1, a2) = step.removed, step.added
-    return Order(r1, ExchangeOrdered(f"{r1}-{r2}>{a1}-{a2}#{number}", step.cycle, step.near, order))
+    return Order(r1, ExchangeOrdered(f"{r1}-{r2}>{a1}-{a2}#{number}", step.cycle, step.near, order, routes))
