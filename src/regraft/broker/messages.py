@@ -82,7 +82,7 @@ class Gray(msgspec.Struct, frozen=True, tag="gray", gc=False):
     exchange: str
 
 
-class Lock(msgspec.Struct, frozen=True, tag="lock", gc=False):
+class Lock(msgspec.Struct, frozen=True, tag="lock", gc=False, omit_defaults=True):
     """Take part in this exchange and in no other. `cycle` are the brokers from the one end of the link that goes, by
     way of the link that comes, which follows the first `near` of them, to the other end."""
 
