@@ -19,7 +19,7 @@ from regraft.sim.scenario import PROTOCOLS
 
 STRAWMAN = "strawman"
 BROKERS = (20, 50, 100)
-UNCOORDINATED = tuple(protocol for protocol, (_, order) in PROTOCOLS.items() if order is None)
+UNCOORDINATED = tuple(protocol for protocol, (_, order, _) in PROTOCOLS.items() if order is None)
 
 # Beside the saving: metric -> what is counted in each run.
 MEASURES = {"messages": "overhead"}
