@@ -3,7 +3,7 @@
 from regraft.sim import Scenario
 from regraft.sim.drawn import draw_scenario
 
-ANNOUNCED = ("path", "informed")  # the protocols that are told of a replacement
+ANNOUNCED = ("path", "informed", "auto")  # the protocols that are told of a replacement
 
 
 def random_scenario(seed: int, protocol: str = "") -> Scenario:

@@ -5,7 +5,7 @@ from typing import Literal
 import msgspec
 
 Forwarding = Literal["subscription", "hierarchical", "message"]
-Reconfiguration = Literal["strawman", "deferred", "path", "informed"]
+Reconfiguration = Literal["strawman", "deferred", "path", "informed", "auto"]
 
 MILLISECOND_NS = 1_000_000
 

@@ -75,7 +75,8 @@ class Exchanges:
         name = f"{r1}-{r2}>{a1}-{a2}#{self._serial}"
         exchange = Exchange(name, step.removed, step.added, step.cycle, step.near, latency_ns, loss)
         known = {"cycle": step.cycle, "near": step.near, "removed": removed, "added": added}
-        self._write(row.KIND_RECONFIGURATION_BEGIN, exchange, known)
+        chosen = world.breaks.chosen(planned=True, order=self._order)
+        self._write(row.KIND_RECONFIGURATION_BEGIN, exchange, known | chosen)
         if self._order is not None:
             self.under_way[name] = exchange
             for listener in self.begun:
@@ -84,7 +85,7 @@ class Exchanges:
         else:
             incarnation = world.incarnations[in_order(r1, r2)]
             world.link_down(r1, r2)
-            world.breaks.announce(incarnation, step.cycle, step.near, latency_ns, loss)
+            world.breaks.announce(incarnation, step.cycle, step.near, latency_ns, loss, chosen)
             self._write(row.KIND_RECONFIGURATION_END, exchange, {"outcome": "done"})
         return name
 

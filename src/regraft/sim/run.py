@@ -108,6 +108,7 @@ class Run:
             root=scenario.tree.root,
             exchange_order=scenario.exchange_order,
             exchange_routes=scenario.exchange_routes,
+            knows=scenario.auto.knows,
             record=self.record,
         )
         for broker in tree.brokers:

@@ -18,6 +18,7 @@ from regraft.broker.messages import Order, Routes
 from regraft.errors import FilterError, ScenarioError, UsageError
 from regraft.model.events import INT64_MAX, check_attributes
 from regraft.model.filters import Filter
+from regraft.planning import Knowledge
 
 SECOND_NS = 1_000_000_000
 BROKERS_MAX = 100_000
@@ -151,11 +152,20 @@ class Step(_Table, frozen=True):
     publish: dict[str, str | int | float | bool] | None = None
 
 
+class Auto(_Table, frozen=True):
+    """What `auto` chooses from: what a planned exchange must keep of events (left out: nothing need be kept), and what
+    the overlay manager knows of the link that replaces a lost one: the whole path, its ends, or nothing."""
+
+    order: Order | None = None
+    knows: Knowledge = "path"
+
+
 Protocol = Literal[
     "strawman",
     "deferred",
     "path",
     "informed",
+    "auto",
     "coordinated-none",
     "coordinated-fifo",
     "coordinated-causal",
@@ -171,6 +181,7 @@ PROTOCOLS: dict[Protocol, tuple[Reconfiguration, Order | None, Routes]] = {
     "deferred": ("deferred", None, "laid"),
     "path": ("path", None, "laid"),
     "informed": ("informed", None, "laid"),
+    "auto": ("auto", None, "laid"),
     "coordinated-none": ("deferred", "none", "laid"),
     "coordinated-fifo": ("deferred", "fifo", "laid"),
     "coordinated-causal": ("deferred", "causal", "laid"),
@@ -181,7 +192,7 @@ PROTOCOLS: dict[Protocol, tuple[Reconfiguration, Order | None, Routes]] = {
 
 
 class Scenario(_Table, frozen=True):
-    """`protocol` is what changes of the tree are met with: `PROTOCOLS`."""
+    """`protocol` is what changes of the tree are met with: `PROTOCOLS`. `auto` goes with the protocol of that name."""
 
     name: str = "unnamed"
     protocol: Protocol = "deferred"
@@ -193,6 +204,7 @@ class Scenario(_Table, frozen=True):
     subscriptions: Subscriptions = Subscriptions()
     publications: Publications = Publications()
     changes: Changes | None = None
+    auto: Auto = Auto()
     step: tuple[Step, ...] = ()
     checks: tuple[Check, ...] = ("tables", "connected", "quiet", "in_force")
 
@@ -202,7 +214,7 @@ class Scenario(_Table, frozen=True):
 
     @property
     def exchange_order(self) -> Order | None:
-        return PROTOCOLS[self.protocol][1]
+        return self.auto.order if self.protocol == "auto" else PROTOCOLS[self.protocol][1]
 
     @property
     def exchange_routes(self) -> Routes:
@@ -272,6 +284,8 @@ def check_scenario(scenario: Scenario, place: str) -> None:
         demand(math.isfinite(number), key, "must be finite")
         number_max = NUMBER_MAX if isinstance(number, float) else INT64_MAX
         demand(0 <= number <= number_max, key, f"must be between 0 and {number_max:,}")
+    chooses = scenario.protocol == "auto"
+    demand(chooses or scenario.auto == Auto(), "auto", 'goes with protocol = "auto", and only with it')
     tree, link, changes = scenario.tree, scenario.link, scenario.changes
     demand(scenario.duration_s > 0, "duration_s", "must be above 0")
     demand(scenario.duration_s <= DURATION_S_MAX, "duration_s", f"must be at most {DURATION_S_MAX:,}")

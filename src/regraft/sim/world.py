@@ -35,6 +35,7 @@ from regraft.broker.messages import Confirm, Order, Routes
 from regraft.errors import UsageError
 from regraft.model.events import Event, Value
 from regraft.model.trees import Link, in_order
+from regraft.planning import Knowledge
 from regraft.sim.agenda import Agenda
 from regraft.sim.breaks import Breaks
 from regraft.sim.chronicle import Chronicle
@@ -65,6 +66,7 @@ class World:
         root: str = "",
         exchange_order: Order | None = None,
         exchange_routes: Routes = "laid",
+        knows: Knowledge = "path",
         record: Recorder | None = None,
     ) -> None:
         self.config = config
@@ -92,7 +94,7 @@ class World:
         self.oracle = Oracle(self, root)
         self.exchanges = Exchanges(self, exchange_order, exchange_routes)
         self.leaves = Leaves(self)
-        self.breaks = Breaks(self)
+        self.breaks = Breaks(self, knows)
 
     # --- what operators, faults and clients do
 
