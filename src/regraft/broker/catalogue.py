@@ -22,17 +22,25 @@ class Matched(dict[Event, int]):
 
 
 class FilterCatalogue:
-    """`covering` keeps, for each filter, which others cover it: one comparison with each other filter when it comes."""
+    """`covering` keeps, for each filter, which others cover it: one comparison with each other filter when it comes.
+    Brokers that share a catalogue ask about an event again and again; one that has its own asks once, and lets it
+    remember no more than one."""
 
-    def __init__(self, covering: bool = False) -> None:
+    def __init__(self, covering: bool = False, remembered_max: int = MEMO_LENGTH_MAX) -> None:
         self._index = FilterIndex()
         self._covering = covering
+        self._remembered_max = remembered_max
         self._slots: dict[str, int] = {}
         self._holders: dict[int, int] = {}
         self._coverers: dict[int, int] = {}
         self._coverees: dict[int, int] = {}
         # For whoever cannot wait for a call. Emptied when a filter comes or goes, or when it grows too long.
         self.matched = Matched()
+
+    @property
+    def version(self) -> int:
+        """Changes whenever a slot's meaning does."""
+        return self._index.version
 
     def bit(self, text: str) -> int:
         """The bit of a filter that somebody holds, by its canonical text; 0 for any other."""
@@ -128,7 +136,7 @@ class FilterCatalogue:
         """The set of held filters that the event satisfies."""
         matched = self.matched.get(event)
         if matched is None:
-            if len(self.matched) >= MEMO_LENGTH_MAX:
+            if len(self.matched) >= self._remembered_max:
                 self.matched.clear()
             matched = self.matched[event] = self._index.match(event.attributes)
         return matched

@@ -30,6 +30,7 @@ from regraft.broker.inputs import (
     PathFound,
     Received,
     ReceivedDirect,
+    TablesDiffer,
     TimerFired,
 )
 from regraft.broker.membership import Membership
@@ -131,6 +132,8 @@ class Broker:
                 self._exchanging.protocol.ordered(event)
             case LinkRefused():
                 self._exchanging.protocol.link_refused(event.neighbour, event.exchange)
+            case TablesDiffer():
+                self._exchanging.tables_differ(event.neighbour)
             case LinkUp():
                 self._link_up(event)
             case LinkDown():

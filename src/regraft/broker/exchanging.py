@@ -102,6 +102,13 @@ class Exchanging:
                 table.told[neighbour] = 0
         settlement.settle(settlement.in_use(), first.exchange)
 
+    def tables_differ(self, neighbour: str) -> None:
+        """Both ends say everything again, as after an exchange that was broken off."""
+        protocol = self.protocol
+        if protocol.part is None and self.has_link(neighbour) and ("", neighbour) not in protocol.anew:
+            protocol.anew["", neighbour] = None
+            self.tell_all(neighbour, Signal("", "abort"))
+
     # --- events on the cycle
 
     def route(self, event: Event, came_from: str, exchange: str) -> list[Effect]:

@@ -60,6 +60,12 @@ class EndFound(msgspec.Struct, frozen=True, tag="end_found", gc=False):
     new_end: str
 
 
+class TablesDiffer(msgspec.Struct, frozen=True, tag="tables_differ", gc=False):
+    """The world has found that what this neighbour told us is not what we have heard from it: begin anew with it."""
+
+    neighbour: str
+
+
 class LinkRefused(msgspec.Struct, frozen=True, tag="link_refused", gc=False):
     """The link to this neighbour that was to be opened for an exchange cannot be."""
 
@@ -133,6 +139,7 @@ Input = (
     | PathFound
     | EndFound
     | LinkRefused
+    | TablesDiffer
     | ExchangeOrdered
     | JoinOrdered
     | LeaveOrdered

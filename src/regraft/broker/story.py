@@ -36,6 +36,7 @@ from regraft.broker.inputs import (
     PathFound,
     Received,
     ReceivedDirect,
+    TablesDiffer,
     TimerFired,
 )
 from regraft.broker.messages import (
@@ -75,6 +76,8 @@ def _told(broker: str, given: Input | None) -> str:
             return f"{broker} has lost its link to {given.neighbour}"
         case LinkRefused():
             return f"{broker} can have no link to {given.neighbour}"
+        case TablesDiffer():
+            return f"{broker} has not heard what {given.neighbour} has told"
         case ExchangeOrdered():
             return f"{broker} is to exchange {given.exchange}, round {' '.join(given.cycle)}"
         case JoinOrdered():

@@ -74,7 +74,7 @@ class Coordinated:
         self.opened: dict[str, str] = {}  # neighbour -> exchange: links that are there but of no tree yet
         self.retired: dict[str, str] = {}  # neighbour -> exchange: links that are still there but of no tree any more
         self._asked: dict[tuple[str, str], None] = {}  # (neighbour, exchange): links that we wait for
-        self._anew: dict[tuple[str, str], None] = {}  # (exchange, neighbour): we said `abort` and wait for theirs
+        self.anew: dict[tuple[str, str], None] = {}  # (exchange, neighbour): we said `abort` and wait for theirs
 
     # --- lock
 
@@ -323,8 +323,8 @@ class Coordinated:
 
     def link_lost(self, neighbour: str, *, is_of_tree: bool) -> None:
         """The broker has forgotten what it heard from there, and has told nobody yet."""
-        for key in [key for key in self._anew if key[1] == neighbour]:
-            del self._anew[key]
+        for key in [key for key in self.anew if key[1] == neighbour]:
+            del self.anew[key]
         opened = self.opened.pop(neighbour, None)
         exchange = self.retired.pop(neighbour, None)
         part = self.part
@@ -348,7 +348,7 @@ class Coordinated:
             self._close_new(part.inward, part.exchange)
         for neighbour in (part.previous, part.following):
             if neighbour != lost and self._host.has_link(neighbour):
-                self._anew[part.exchange, neighbour] = None
+                self.anew[part.exchange, neighbour] = None
                 self._host.tell_all(neighbour, Signal(part.exchange, "abort"))
         self._orders.ended(part.exchange, "aborted")
 
@@ -366,8 +366,8 @@ class Coordinated:
         self._host.begin_anew(neighbour)
         if self.part is not None and self.part.exchange == exchange:
             self.abort(self.part, None)
-        if (exchange, neighbour) in self._anew:
-            del self._anew[exchange, neighbour]
+        if (exchange, neighbour) in self.anew:
+            del self.anew[exchange, neighbour]
         elif signal.step == "abort":
             self._host.tell_all(neighbour, Signal(exchange, "anew"))
 
