@@ -1,3 +1,19 @@
 """Regraft: a content-based publish/subscribe network that is rewired while it runs, and loses nothing."""
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from regraft.net.connecting import Connector
+
 __version__ = "0.1.0"
+
+
+def connect(url: str, name: str = "", *, connect_within_s: float = 10.0) -> "Connector":
+    """A connection to a live broker, such as `regraft://127.0.0.1:4270`; see `net/bus.py`.
+
+    Use it with `async with` or, in a script, with `with`. The `name` tells this client from all others of the broker,
+    and is the publisher's in the identity of its events; a client that gives none gets one that is drawn.
+    """
+    from regraft.net.connecting import Connector
+
+    return Connector(url, name, connect_within_s)

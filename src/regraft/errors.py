@@ -1,6 +1,7 @@
 """Every error that Regraft raises on purpose.
 
     RegraftError                trouble in the world: a file, a socket, Spark
+    ├── NetworkError            a broker that cannot be reached, or that refuses us
     └── UsageError              the caller asked for something that cannot be
         ├── FilterError         a filter that is malformed, of mixed types, or too large
         └── ScenarioError       a scenario that does not describe a run
@@ -11,6 +12,10 @@ The command line prints either as one line and exits with 2 for a `UsageError` a
 
 class RegraftError(Exception):
     """Trouble in the world outside: a file that is cut off, a Spark master that does not answer."""
+
+
+class NetworkError(RegraftError):
+    """A broker that cannot be reached, or that refuses us."""
 
 
 class UsageError(RegraftError):

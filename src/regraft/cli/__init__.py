@@ -7,7 +7,23 @@ what on the standard error, is decided in `process.py` for all of them.
 
 import typer
 
-from regraft.cli import bench, covers, demo, explain, lab, match, prove, replay, sim, soak
+from regraft.cli import (
+    bench,
+    broker,
+    covers,
+    demo,
+    explain,
+    lab,
+    match,
+    operating,
+    prove,
+    pub,
+    replay,
+    sim,
+    soak,
+    sub,
+    up,
+)
 from regraft.cli.process import run
 
 __all__ = ["app", "main"]
@@ -27,6 +43,13 @@ app.command("prove")(prove.prove)
 app.command("soak")(soak.soak)
 app.command("replay")(replay.replay)
 app.command("explain")(explain.explain)
+app.command("broker")(broker.broker)
+app.command("up")(up.up)
+app.command("pub")(pub.pub)
+app.command("sub")(sub.sub)
+app.command("status")(operating.status)
+app.command("graph")(operating.graph)
+app.command("exchange")(operating.exchange)
 app.add_typer(lab.app, name="lab")
 app.command("bench")(bench.bench)
 

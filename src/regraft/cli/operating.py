@@ -1,0 +1,128 @@
+"""`regraft status`, `regraft graph`, `regraft exchange`: operate an overlay that runs."""
+
+import asyncio
+import json
+from collections.abc import Coroutine
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+import msgspec
+import typer
+
+Result = TypeVar("Result")
+
+DEFAULT_ADDRESS = "127.0.0.1:4270"
+NOT_WHOLE = 1
+
+Address = Annotated[str, typer.Option("--broker", metavar="HOST:PORT", help="Any broker of the overlay.")]
+
+
+class Drawing(StrEnum):
+    TEXT = "text"
+    DOT = "dot"
+    SVG = "svg"
+
+
+class Ordering(StrEnum):
+    """`broker.messages.Order`, spelled out for `--help`."""
+
+    NONE = "none"
+    FIFO = "fifo"
+    CAUSAL = "causal"
+
+
+def status(
+    broker: Address = DEFAULT_ADDRESS,
+    as_json: Annotated[bool, typer.Option("--json", help="Print all that the brokers say as one JSON object.")] = False,
+) -> None:
+    """Ask every broker of a running overlay how it is.
+
+    The exit code is 1 where a broker does not answer, a link that is wanted is missing, or the two ends of a link hold
+    different tables.
+
+    \b
+    Example:
+        regraft status --broker 127.0.0.1:4270
+    """
+    from regraft.net.operating import look_at
+
+    overlay = _run(look_at([broker]))
+    if as_json:
+        print(json.dumps({"brokers": msgspec.to_builtins(overlay.brokers), "unreachable": overlay.unreachable}))
+    else:
+        from regraft.net.drawing import status_table
+
+        print(status_table(overlay))
+    if not overlay.is_whole():
+        raise typer.Exit(NOT_WHOLE)
+
+
+def graph(
+    broker: Address = DEFAULT_ADDRESS,
+    drawing: Annotated[Drawing, typer.Option("--format", help="As text, for Graphviz, or as a drawing.")] = (
+        Drawing.TEXT
+    ),
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write there and not to the screen.")] = None,
+) -> None:
+    """Draw a running overlay.
+
+    \b
+    Example:
+        regraft graph --format svg --out overlay.svg
+    """
+    from regraft.net.drawing import as_dot, as_svg, as_text
+    from regraft.net.operating import look_at
+
+    overlay = _run(look_at([broker]))
+    draw = {Drawing.TEXT: as_text, Drawing.DOT: as_dot, Drawing.SVG: as_svg}[drawing]
+    if out is None:
+        print(draw(overlay))
+    else:
+        out.write_text(draw(overlay) + "\n")
+
+
+def exchange(
+    remove: Annotated[str, typer.Option(metavar="A-B", help="The link that goes.")],
+    add: Annotated[str, typer.Option(metavar="A-C", help="The link that comes.")],
+    protocol: Annotated[
+        str, typer.Option(help="coordinated, or the one that the brokers use for links that break.")
+    ] = "coordinated",
+    order: Annotated[Ordering, typer.Option(help="What coordinated keeps in order.")] = Ordering.FIFO,
+    broker: Address = DEFAULT_ADDRESS,
+    within_s: Annotated[float, typer.Option(min=0.1, help="Give up after so many seconds.")] = 60.0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the cost as one JSON object.")] = False,
+) -> None:
+    """Exchange one link of a running overlay for another, and print what that cost.
+
+    The exit code is 1 where the exchange did not come about; the tree is then as it was.
+
+    \b
+    Example:
+        regraft exchange --remove a-b --add a-c --protocol coordinated
+    """
+    from dataclasses import asdict
+
+    from regraft.model.trees import split_link
+    from regraft.net.operating import exchange as carry_out
+
+    removed, added = split_link(remove, "--remove"), split_link(add, "--add")
+    cost = _run(carry_out([broker], removed, added, protocol, order.value, within_s))
+    if as_json:
+        print(json.dumps(asdict(cost)))
+    else:
+        for name, value in asdict(cost).items():
+            print(
+                f"{name.replace('_', ' '):<18}{value:.3f}"
+                if isinstance(value, float)
+                else f"{name.replace('_', ' '):<18}{value}"
+            )
+    if cost.outcome != "done":
+        raise typer.Exit(1)
+
+
+def _run(coroutine: Coroutine[Any, Any, Result]) -> Result:
+    from regraft.net.loops import new_loop
+
+    with asyncio.Runner(loop_factory=new_loop) as runner:
+        return runner.run(coroutine)

@@ -1,0 +1,58 @@
+"""`regraft sub`: print the events that a filter matches, a line an event."""
+
+import base64
+import json
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from regraft.cli.pub import DEFAULT_URL
+
+if TYPE_CHECKING:
+    from regraft.model.events import Event
+
+
+def sub(
+    filter_text: Annotated[str, typer.Argument(metavar="FILTER", help="A condition as in SQL's WHERE.")],
+    broker: Annotated[str, typer.Option(metavar="URL", help="The broker.")] = DEFAULT_URL,
+    name: Annotated[str, typer.Option(help="The client's name; by default one that is drawn.")] = "",
+    count: Annotated[int, typer.Option(min=0, help="End after so many events; 0: go on.")] = 0,
+    as_json: Annotated[
+        bool, typer.Option("--json", help='Print {"event": identity, "attributes": …, "payload": base64}.')
+    ] = False,
+    cloudevents: Annotated[bool, typer.Option("--cloudevents", help="Print each as a CloudEvent in JSON.")] = False,
+) -> None:
+    """Subscribe, and print the events that come until Ctrl-C.
+
+    Each line is a JSON object whose members are the event's attributes, as `regraft pub` and `regraft match` read it.
+    When the subscription is in force, a line on the standard error says so.
+
+    \b
+    Example:
+        regraft sub "price > 100 AND symbol IN ('IBM')" --broker regraft://127.0.0.1:4270
+    """
+    import regraft
+    from regraft.model.filters import Filter
+    from regraft.net.cloud import to_cloud_event
+
+    Filter.parse(filter_text)  # what is no filter is refused before anybody is called
+    output = sys.stdout.buffer
+    left = count
+    with regraft.connect(broker, name) as bus:
+        subscription = bus.subscribe(filter_text)
+        print("in force", file=sys.stderr, flush=True)
+        for event in subscription:
+            line = to_cloud_event(event) if cloudevents else _line(event, as_json)
+            output.write(line + b"\n")
+            output.flush()
+            left -= 1
+            if left == 0:
+                return
+
+
+def _line(event: "Event", as_json: bool) -> bytes:
+    if not as_json:
+        return json.dumps(dict(event.attributes)).encode()
+    payload = base64.b64encode(event.payload).decode()
+    return json.dumps({"event": event.name, "attributes": dict(event.attributes), "payload": payload}).encode()

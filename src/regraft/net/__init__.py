@@ -1,0 +1,1 @@
+"""The real world: brokers and clients on sockets, driving the same brain as the simulator."""

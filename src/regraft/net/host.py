@@ -1,0 +1,275 @@
+"""A live broker: the interpreter between sockets and the brain. No `await` between an input and its effects.
+
+`give` hands one input to the core and carries the effects out, in order. Everything that can happen (a frame, a timer,
+a connection that ended) comes here from the event loop, one thing at a time; nothing that carries an effect out gives
+the next input itself, it asks the loop to.
+
+An event takes the short way. Its attributes are decoded once, the core says where it goes, and the bytes that came are
+copied to each of these, with the hop count, the list of brokers passed and the colour overwritten. An event that the
+core has kept for a while (an exchange with an order, a broker that joins) has lost its frame and is encoded anew.
+
+**Loops.** The overlay is a tree; who makes it none by mistake must not flood it. A broker that finds itself among the
+brokers that an event has passed drops it, counts that and says so, at most once a second. The list holds the last eight
+brokers; a longer loop ends at 255 hops. In a loop a subscriber still gets an event from both sides, until it is mended.
+"""
+
+import asyncio
+import logging
+import os
+import time
+from collections import Counter
+from typing import assert_never
+
+from regraft.broker import Broker, FilterCatalogue
+from regraft.broker.effects import (
+    CancelTimer,
+    CloseLink,
+    Effect,
+    ExchangeEnded,
+    Forward,
+    LeaveAnswered,
+    OpenLink,
+    PeerMisbehaved,
+    Refuse,
+    Released,
+    Send,
+    SetTimer,
+    TellInForce,
+)
+from regraft.broker.inputs import ClientPublished, ExchangeOrdered, Input, Received, TimerFired
+from regraft.broker.messages import Gray, Lock, Subscribe, Unsubscribe
+from regraft.model.events import Event
+from regraft.net.connection import Traffic
+from regraft.net.digest import Digests
+from regraft.net.guests import Guests
+from regraft.net.links import Links
+from regraft.net.operators import Operators
+from regraft.net.settings import BrokerSettings
+from regraft.net.wire import (
+    EVENT_HEADER_BYTES,
+    EXCHANGE_AT,
+    FLAGS_AT,
+    HEADER,
+    HOPS_AT,
+    HOPS_MAX,
+    NUMBER_BYTES,
+    PASSED_AT,
+    PASSED_MAX,
+    broker_number,
+    decode_event,
+    event_frame,
+    exchange_number,
+)
+
+SECOND_NS = 1_000_000_000
+EXCHANGES_KNOWN_MAX = 1_024
+
+log = logging.getLogger("regraft")
+
+
+class Host:
+    """`links`, `guests` and `operators` keep the three kinds of peers; `witness` writes the trace, if there is one."""
+
+    def __init__(self, settings: BrokerSettings, loop: asyncio.AbstractEventLoop) -> None:
+        self.settings = settings
+        self.name = settings.name
+        self.loop = loop
+        self.process = os.getpid()
+        self._clock_ns = time.time_ns() - time.monotonic_ns()
+        self.up_since_ns = self.now_ns()
+        self.number = broker_number(settings.name)
+        self.identity = int.from_bytes(os.urandom(7), "big")
+        self.counters: Counter[str] = Counter()
+        self.catalogue = FilterCatalogue(settings.core.covering, remembered_max=1)
+        self.core = Broker(settings.name, settings.core, self.catalogue)
+        limits = settings.limits
+        self.traffic = Traffic(
+            loop,
+            self.now_ns,
+            queue_bytes_max=limits.queue_bytes_max,
+            stalled_after_ns=round(limits.stalled_after_s * SECOND_NS),
+            misbehaved=self.misbehaved,
+        )
+        self.digests = Digests(self.core, self.catalogue)
+        self.links = Links(self)
+        self.guests = Guests(self)
+        self.operators = Operators(self)
+        self.events_in = self.events_out = self.deliveries = 0
+        self._timers: dict[str, asyncio.TimerHandle] = {}
+        self._exchanges: dict[int, str] = {}  # by number, those lately heard of
+        self._frame: bytes = b""  # of the event in hand
+        self._event: Event | None = None
+        self._said_ns: dict[str, int] = {}
+        self._giving = False
+
+    def now_ns(self) -> int:
+        """Wall-clock nanoseconds that never go back."""
+        return time.monotonic_ns() + self._clock_ns
+
+    # --- inputs
+
+    def give(self, given: Input) -> None:
+        assert not self._giving, "an effect must not be the next input's cause at once"
+        self._giving = True
+        was_locked = self.core.is_locked
+        now_ns = self.now_ns()
+        effects = self.core.handle(now_ns, given)
+        for effect in effects:
+            self._carry_out(effect)
+        self._giving = False
+        if was_locked and not self.core.is_locked:
+            self.links.exchanged()
+
+    def event_from_link(self, neighbour: str, data: bytes, begin: int, end: int) -> None:
+        exchange, hops = HEADER.unpack_from(data, begin)[5], data[begin + HOPS_AT]
+        passed = data[begin + PASSED_AT : begin + EVENT_HEADER_BYTES]
+        event = decode_event(data[begin + EVENT_HEADER_BYTES : end])
+        if hops >= HOPS_MAX or (self.number in passed and self._has_passed(passed)):
+            self.counters["events_looped"] += 1
+            self.complain("loop", f"{event.name} came back by way of {neighbour}: the links form a loop; it is dropped")
+            return
+        self.events_in += 1
+        message = Gray(event, self._exchanges.get(exchange, "?")) if exchange else event
+        self._pass_on(Received(neighbour, message), event, data[begin:end])
+
+    def event_from_client(self, event: Event, frame: bytes) -> None:
+        self.events_in += 1
+        self._pass_on(ClientPublished(event), event, frame)
+
+    def _pass_on(self, given: Input, event: Event, frame: bytes) -> None:
+        effects = self.core.handle(self.traffic.now_ns, given)
+        self._event, self._frame = event, frame
+        for effect in effects:
+            if type(effect) is Forward:
+                self._forward(effect)
+            else:
+                self._carry_out(effect)
+        self._event = None
+
+    def _has_passed(self, passed: bytes) -> bool:
+        return any(passed[at : at + NUMBER_BYTES] == self.number for at in range(0, len(passed), NUMBER_BYTES))
+
+    # --- effects
+
+    def _carry_out(self, effect: Effect) -> None:
+        match effect:
+            case Forward():
+                self._forward(effect)
+            case Send():
+                self._send(effect)
+            case SetTimer():
+                self._set_timer(effect.name, effect.after_ns)
+            case CancelTimer():
+                self._cancel_timer(effect.name)
+            case OpenLink():
+                self.links.open(effect.neighbour, effect.exchange)
+            case CloseLink():
+                self.links.close(effect.neighbour, effect.reason, for_good=bool(effect.exchange))
+            case ExchangeEnded():
+                self.operators.exchange_ended(effect.exchange, effect.outcome)
+            case LeaveAnswered():
+                self.operators.leave_answered(effect.reason)
+            case TellInForce():
+                self.guests.in_force(effect.client, effect.filter)
+            case Refuse():
+                self.guests.denied(effect.client, effect.reason)
+            case Released():
+                self.counters[f"held_back_{effect.queue}s"] += effect.count
+                self.counters[f"held_back_{effect.queue}s_ns"] += effect.waited_ns
+            case PeerMisbehaved():
+                self.misbehaved(effect.neighbour, effect.reason)
+            case _:
+                assert_never(effect)
+
+    def _forward(self, effect: Forward) -> None:
+        event = effect.event
+        known = event is self._event
+        frame = bytearray(
+            self._frame if known else event_frame(event.publisher, event.sequence, event.attributes, event.payload)
+        )
+        hops = frame[HOPS_AT]
+        frame[FLAGS_AT] = 0
+        frame[HOPS_AT] = hops + 1
+        at = PASSED_AT + NUMBER_BYTES * (hops % PASSED_MAX)
+        frame[at : at + NUMBER_BYTES] = self.number
+        frame[EXCHANGE_AT:PASSED_AT] = bytes(PASSED_AT - EXCHANGE_AT)
+        links = self.links.up
+        for neighbour in effect.neighbours:
+            links[neighbour].relay(frame)
+        if effect.clients:
+            self.deliveries += len(effect.clients)
+            self.guests.deliver(effect.clients, frame)
+        if effect.gray:
+            frame[EXCHANGE_AT:PASSED_AT] = exchange_number(effect.exchange).to_bytes(PASSED_AT - EXCHANGE_AT, "big")
+            for neighbour in effect.gray:
+                links[neighbour].relay(frame)
+        self.events_out += len(effect.neighbours) + len(effect.gray)
+
+    def _send(self, effect: Send) -> None:
+        message = effect.message
+        counters = self.counters
+        if isinstance(message, Lock):
+            self.hear_of(message.exchange)
+        link = self.links.up.get(effect.neighbour)
+        if link is None:
+            return  # it has ended, and the core will be told
+        counters[f"control_{type(message).__name__.lower()}"] += 1
+        counters["control_bytes"] += link.say(message)
+        if isinstance(message, Subscribe | Unsubscribe):
+            counters["control_filters"] += len(message.filters)
+            if message.reconfiguration:
+                counters["control_for_reconfiguration"] += 1
+
+    def hear_of(self, exchange: str) -> None:
+        """Events of this exchange may come, with its number in front."""
+        while len(self._exchanges) >= EXCHANGES_KNOWN_MAX:
+            del self._exchanges[next(iter(self._exchanges))]
+        self._exchanges[exchange_number(exchange)] = exchange
+
+    def order_exchange(self, order: ExchangeOrdered) -> None:
+        self.hear_of(order.exchange)
+        self.give(order)
+
+    # --- timers
+
+    def _set_timer(self, name: str, after_ns: int) -> None:
+        self._cancel_timer(name)
+        self._timers[name] = self.loop.call_later(after_ns / SECOND_NS, self._fire, name, self.now_ns() + after_ns)
+
+    def _cancel_timer(self, name: str) -> None:
+        timer = self._timers.pop(name, None)
+        if timer is not None:
+            timer.cancel()
+
+    def _fire(self, name: str, due_ns: int) -> None:
+        early_ns = due_ns - self.now_ns()
+        if early_ns > 0:  # the loop's clock is coarser than ours
+            self._timers[name] = self.loop.call_later(early_ns / SECOND_NS, self._fire, name, due_ns)
+            return
+        del self._timers[name]
+        self.give(TimerFired(name))
+
+    # --- what it says of itself
+
+    def all_counters(self) -> dict[str, int]:
+        return {
+            **self.counters,
+            "events_in": self.events_in,
+            "events_out": self.events_out,
+            "deliveries": self.deliveries,
+        }
+
+    # --- what goes wrong
+
+    def misbehaved(self, who: str, reason: str) -> None:
+        self.counters["refused"] += 1
+        self.complain(f"refused {who}", f"{who}: {reason}")
+
+    def complain(self, what: str, text: str) -> None:
+        """One line in the log, at most once a second for one cause."""
+        now_ns = self.now_ns()
+        if now_ns - self._said_ns.get(what, 0) >= SECOND_NS:
+            if len(self._said_ns) > EXCHANGES_KNOWN_MAX:
+                self._said_ns.clear()
+            self._said_ns[what] = now_ns
+            log.warning("%s", text)

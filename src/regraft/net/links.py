@@ -1,0 +1,376 @@
+"""Links to other brokers: who opens them, when they count as lost, and what incarnation they are.
+
+A link is opened by the side that is configured to, again and again, with a wait that doubles up to a bound. The two
+ends greet each other; the side that accepts says which incarnation this is, one more than either knows. What belongs to
+an incarnation ends with its connection, so that nothing of an earlier one can arrive on a later.
+
+A link is lost when its connection ends, or when too many beacons fail to come: `missed` of the last `of`. Whatever
+arrives counts as a beacon; while we do not read from it ourselves, silence means nothing.
+
+A side that closes a link says `Bye` and reads on until the other side has closed, so that what was under way still
+arrives. Where the link is closed for good (another has replaced it), neither side opens it again.
+"""
+
+import asyncio
+import logging
+import time
+from functools import partial
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+from regraft.broker.inputs import LinkDown, LinkRefused, LinkUp, Received, TablesDiffer
+from regraft.broker.messages import Lock
+from regraft.errors import UsageError
+from regraft.net.connection import CLOSE_AFTER_S, Connection
+from regraft.net.settings import split_address
+from regraft.net.talk import (
+    Beacon,
+    BrokerHello,
+    BrokerWelcome,
+    Bye,
+    Refused,
+    broker_answers,
+    from_broker,
+)
+from regraft.net.wire import WireError, control_frame, decode_control
+
+if TYPE_CHECKING:
+    import msgspec
+
+    from regraft.net.host import Host
+
+AGAIN_AFTER_S = 0.05
+AGAIN_AFTER_S_MAX = 2.0
+MENDED_MAX = 3
+
+log = logging.getLogger("regraft")
+
+
+class Link:
+    """One incarnation, at this end."""
+
+    def __init__(
+        self, host: "Host", line: Connection, name: str, identity: int, incarnation: int, exchange: str
+    ) -> None:
+        self.name = name
+        self.identity = identity
+        self.incarnation = incarnation
+        self.exchange = exchange
+        self.line = line
+        self.opened_here = False
+        self.closing = False
+        self.same_here = self.same_there = False  # whether each end has found the other's digest to be its own
+        self.events_in = self.events_out = 0
+        self._host = host
+        self._mended = 0  # since the tables last agreed
+        self._misses = 0  # a bit for each of the last intervals
+        self._looked_ns = host.now_ns()
+
+    @property
+    def agreed(self) -> bool:
+        return self.same_here and self.same_there
+
+    # --- frames that come
+
+    def event(self, data: bytes, begin: int, end: int) -> None:
+        self.events_in += 1
+        self._host.event_from_link(self.name, data, begin, end)
+
+    def control(self, body: bytes) -> None:
+        message = decode_control(from_broker, body)
+        match message:
+            case Beacon():
+                self._compare(message)
+            case Bye():
+                self._host.links.said_bye(self, message.reason)
+            case Refused():
+                self.line.close(f"{self.name} refuses: {message.reason}")
+            case _:
+                if isinstance(message, Lock):
+                    self._host.hear_of(message.exchange)
+                self._host.give(Received(self.name, message))
+
+    def ended(self, reason: str) -> None:
+        self._host.links.lost(self, reason)
+
+    # --- frames that go
+
+    def relay(self, frame: bytearray) -> None:
+        if not self.closing:
+            self.events_out += 1
+            self.line.send(frame)
+
+    def say(self, message: "msgspec.Struct") -> int:
+        return 0 if self.closing else self.line.say(message)
+
+    def part(self, reason: str) -> None:
+        """End the link; what is under way still arrives."""
+        if self.closing:
+            return
+        self.say(Bye(reason))
+        self.closing = True
+        self._host.loop.call_later(CLOSE_AFTER_S, self.line.abort, reason)
+
+    # --- signs of life
+
+    def look(self, now_ns: int, missed: int, of: int) -> None:
+        """To be called once an interval."""
+        missing = self.line.heard_ns < self._looked_ns and not self.line.deaf
+        self._looked_ns = now_ns
+        self._misses = (self._misses << 1 | missing) & ((1 << of) - 1)
+        if self._misses.bit_count() >= missed:
+            self.line.abort(f"{missed} of {of} beacons did not come")
+        else:
+            self.beacon()
+
+    def beacon(self) -> None:
+        self.say(Beacon(self._host.digests.told(self.name), self.same_here))
+
+    def _compare(self, beacon: Beacon) -> None:
+        self.same_there = beacon.agreed
+        heard = self._host.digests.heard(self.name)
+        if beacon.told is None or heard is None:
+            return
+        before, self.same_here = self.same_here, beacon.told == heard
+        if self.same_here:
+            self._mended = 0
+            if not before:
+                self.beacon()
+            return
+        host = self._host
+        host.counters["tables_differed"] += 1
+        host.complain(f"differ {self.name}", f"{self.name} and we hold different tables; both say everything again")
+        if self._mended == MENDED_MAX:
+            self.part(f"the tables differ after they were mended {MENDED_MAX} times")
+            return
+        self._mended += 1
+        host.give(TablesDiffer(self.name))
+        self.beacon()
+
+
+class Links:
+    """`up` are the links of which the core knows; `wanted` those that this side keeps open."""
+
+    def __init__(self, host: "Host") -> None:
+        self.up: dict[str, Link] = {}
+        self.addresses: dict[str, str] = {link.to: link.address for link in host.settings.link}
+        self.wanted: dict[str, None] = {link.to: None for link in host.settings.link}
+        self._host = host
+        self._incarnations: dict[str, int] = {}
+        self._dialling: dict[str, asyncio.Task[None]] = {}
+        self._stopping = False
+        self._opening: dict[str, str] = {}  # neighbour -> exchange, until the link is up or refused
+        self._dice = Random(f"{host.name} {host.identity}")
+
+    # --- opening
+
+    def start(self) -> None:
+        for name in self.wanted:
+            self._dial(name)
+        self._host.loop.call_later(self._host.settings.beacons.every_s, self._look)
+
+    def stop(self) -> None:
+        self.wanted.clear()
+        self._stopping = True
+        for task in self._dialling.values():
+            task.cancel()
+        for link in list(self.up.values()):
+            link.part("the broker stops")
+
+    def want(self, name: str) -> None:
+        self.wanted[name] = None
+        self._dial(name)
+
+    def open(self, neighbour: str, exchange: str) -> None:
+        """For an exchange: one attempt."""
+        if neighbour in self.up or neighbour in self._dialling or neighbour not in self.addresses:
+            self._host.loop.call_soon(self._host.give, LinkRefused(neighbour, exchange))
+            return
+        self._opening[neighbour] = exchange
+        self._dialling[neighbour] = self._host.loop.create_task(self._open_once(neighbour, exchange))
+
+    async def _open_once(self, neighbour: str, exchange: str) -> None:
+        reason = await self._attempt(neighbour, exchange)
+        self._dialling.pop(neighbour, None)
+        if self._opening.pop(neighbour, None) is not None and reason:
+            log.warning("link to %s for the exchange %s: %s", neighbour, exchange, reason)
+            self._host.give(LinkRefused(neighbour, exchange))
+
+    def _dial(self, name: str) -> None:
+        if name not in self.up and name not in self._dialling:
+            self._dialling[name] = self._host.loop.create_task(self._keep_dialling(name))
+
+    async def _keep_dialling(self, name: str) -> None:
+        wait_s = AGAIN_AFTER_S
+        said = ""
+        while name in self.wanted and name not in self.up:
+            reason = await self._attempt(name, "")
+            if name in self.up or not reason:
+                break
+            if reason != said:
+                log.info("link to %s (%s): %s; trying again", name, self.addresses[name], reason)
+                said = reason
+            await asyncio.sleep(wait_s * self._dice.uniform(0.5, 1.0))
+            wait_s = min(2 * wait_s, AGAIN_AFTER_S_MAX)
+        self._dialling.pop(name, None)
+
+    async def _attempt(self, name: str, exchange: str) -> str:
+        """Returns why there is no link, or nothing where there is one."""
+        host, port = split_address(self.addresses[name])
+        loop = self._host.loop
+        outcome: asyncio.Future[str] = loop.create_future()
+        limit = self._host.settings.limits.link_frame_bytes_max
+        accept = partial(_Caller, self._host, name, exchange, outcome)
+        connection: Connection | None = None
+        try:
+            async with asyncio.timeout(self._host.settings.limits.greeting_within_s):
+                _, connection = await loop.create_connection(
+                    lambda: Connection(self._host.traffic, accept, limit), host, port
+                )
+                return await outcome
+        except TimeoutError:
+            return "no answer"
+        except OSError as error:
+            return error.strerror or str(error)
+        finally:
+            if connection is not None and not outcome.done():
+                connection.abort("gave up")
+
+    # --- greetings
+
+    def lines(self) -> list[Connection]:
+        return [link.line for link in self.up.values()]
+
+    def hello(self, incarnation: int, exchange: str = "") -> BrokerHello:
+        host = self._host
+        return BrokerHello(host.name, host.identity, host.settings.listen, time.time_ns(), incarnation, exchange)
+
+    def incarnation_of(self, name: str) -> int:
+        return self._incarnations.get(name, 0)
+
+    def called(self, line: Connection, hello: BrokerHello) -> None:
+        """Another broker has opened a link to us."""
+        if self._stopping:
+            line.refuse("the broker stops")
+            return
+        if hello.name == self._host.name:
+            line.refuse(f"the name {hello.name} is taken: by this broker itself")
+            return
+        if hello.name in self._opening and self._host.name < hello.name:
+            line.refuse(f"{self._host.name} is about to open this link itself")
+            return
+        there = self.up.get(hello.name)
+        if there is not None and there.identity != hello.identity:
+            line.refuse(f"the name {hello.name} is taken by a broker that is linked already")
+            return
+        if there is not None:  # its end has seen this link end, ours has not
+            self.lost(there, "the other end has opened it anew")
+            there.line.abort("the other end has opened it anew")
+        try:
+            split_address(hello.address)
+        except UsageError as error:
+            raise WireError(str(error)) from None
+        self.addresses.setdefault(hello.name, hello.address)
+        incarnation = max(self.incarnation_of(hello.name), hello.incarnation) + 1
+        host = self._host
+        line.send(control_frame(BrokerWelcome(host.name, host.identity, host.settings.listen, incarnation)))
+        self.came_up(line, hello.name, hello.identity, incarnation, hello.exchange)
+
+    def came_up(self, line: Connection, name: str, identity: int, incarnation: int, exchange: str) -> None:
+        assert name not in self.up
+        host = self._host
+        self._incarnations[name] = incarnation
+        self._opening.pop(name, None)
+        link = self.up[name] = Link(host, line, name, identity, incarnation, exchange)
+        line.become(link, host.settings.limits.link_frame_bytes_max)
+        if exchange:
+            host.hear_of(exchange)
+        log.info("link to %s is up, incarnation %d%s", name, incarnation, f", for {exchange}" if exchange else "")
+        host.give(LinkUp(name, incarnation, exchange))
+        link.beacon()
+
+    # --- ending
+
+    def close(self, neighbour: str, reason: str, *, for_good: bool) -> None:
+        link = self.up.get(neighbour)
+        if for_good:
+            self.wanted.pop(neighbour, None)
+        if link is not None:
+            link.part("replaced" if for_good else reason)
+
+    def said_bye(self, link: Link, reason: str) -> None:
+        if reason == "replaced":
+            self.wanted.pop(link.name, None)
+        link.closing = True
+        link.line.close(f"{link.name} has closed it: {reason}")
+
+    def lost(self, link: Link, reason: str) -> None:
+        if self.up.get(link.name) is not link:
+            return
+        del self.up[link.name]
+        host = self._host
+        log.info("link to %s is down: %s", link.name, reason)
+        host.counters["links_lost"] += 1
+        host.give(LinkDown(link.name))
+        if link.name in self.wanted:
+            host.loop.call_soon(self._dial, link.name)
+
+    def exchanged(self) -> None:
+        """An exchange that this broker took part in is over: a link that we opened for it is ours to keep."""
+        for name, link in self.up.items():
+            if link.exchange and name in self._host.core.table.heard:
+                if link.opened_here:
+                    self.wanted[name] = None
+                link.exchange = ""
+
+    def _look(self) -> None:
+        host, beacons = self._host, self._host.settings.beacons
+        now_ns = host.now_ns()
+        for link in list(self.up.values()):
+            if not link.closing:
+                link.look(now_ns, beacons.missed, beacons.of)
+        host.traffic.look()
+        host.guests.look()
+        host.loop.call_later(beacons.every_s, self._look)
+
+
+class _Caller:
+    """We have opened a connection and wait for the other broker's answer."""
+
+    def __init__(
+        self, host: "Host", name: str, exchange: str, outcome: "asyncio.Future[str]", line: Connection
+    ) -> None:
+        self._host = host
+        self._name = name
+        self._exchange = exchange
+        self._outcome = outcome
+        self._line = line
+        line.say(host.links.hello(host.links.incarnation_of(name), exchange))
+
+    def event(self, data: bytes, begin: int, end: int) -> None:
+        raise WireError("an event before the greeting was answered")
+
+    def control(self, body: bytes) -> None:
+        answer: Any = decode_control(broker_answers, body)
+        links = self._host.links
+        if isinstance(answer, Refused):
+            self._fail(f"refused: {answer.reason}")
+        elif answer.name != self._name:
+            self._fail(f"the broker there is called {answer.name}")
+        elif self._name in links.up or self._outcome.done():
+            self._fail("it is linked already")
+        elif answer.incarnation <= links.incarnation_of(self._name):
+            self._fail("its incarnation is an old one")
+        else:
+            self._outcome.set_result("")
+            links.came_up(self._line, self._name, answer.identity, answer.incarnation, self._exchange)
+            links.up[self._name].opened_here = True
+
+    def ended(self, reason: str) -> None:
+        if not self._outcome.done():
+            self._outcome.set_result(reason)
+
+    def _fail(self, reason: str) -> None:
+        if not self._outcome.done():
+            self._outcome.set_result(reason)
+        self._line.close(reason)

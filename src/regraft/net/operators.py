@@ -1,0 +1,136 @@
+"""Operators of a live broker: they ask how it is, and have links exchanged, opened and closed.
+
+Whoever reaches the broker's port may operate it, as there is no authentication; hence it listens on loopback unless it
+is told otherwise.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from regraft.broker.inputs import ExchangeOrdered
+from regraft.errors import UsageError
+from regraft.net.connection import Connection
+from regraft.net.settings import split_address
+from regraft.net.talk import (
+    AskStatus,
+    Denied,
+    Done,
+    Ended,
+    Exchange,
+    Introduce,
+    Link,
+    LinkStatus,
+    OperatorWelcome,
+    Status,
+    Unlink,
+    from_operator,
+)
+from regraft.net.wire import WireError, decode_control
+
+if TYPE_CHECKING:
+    from regraft.net.host import Host
+
+SECOND_NS = 1_000_000_000
+
+
+class Operator:
+    """One operator's connection."""
+
+    def __init__(self, host: "Host", line: Connection) -> None:
+        self.line = line
+        self._host = host
+        line.say(OperatorWelcome(host.name))
+
+    def event(self, data: bytes, begin: int, end: int) -> None:
+        raise WireError("an operator does not publish")
+
+    def control(self, body: bytes) -> None:
+        host = self._host
+        message: Any = decode_control(from_operator, body)
+        match message:
+            case AskStatus(serial=serial):
+                self.line.say(host.operators.status(serial))
+            case Exchange(serial=serial):
+                host.operators.order(self, message)
+            case Introduce(serial=serial, name=name, address=address):
+                try:
+                    split_address(address)
+                except UsageError as error:
+                    self.line.say(Denied(serial, str(error)))
+                    return
+                host.links.addresses[name] = address
+                self.line.say(Done(serial))
+            case Link(serial=serial, name=name):
+                if name not in host.links.addresses or name == host.name:
+                    self.line.say(Denied(serial, f"{host.name} does not know where {name} is"))
+                    return
+                host.links.want(name)
+                self.line.say(Done(serial))
+            case Unlink(serial=serial, name=name):
+                if name not in host.links.up and name not in host.links.wanted:
+                    self.line.say(Denied(serial, f"{host.name} and {name} are not linked"))
+                    return
+                host.links.close(name, "an operator has ended it", for_good=True)
+                self.line.say(Done(serial))
+
+    def ended(self, reason: str) -> None:
+        self._host.operators.gone(self)
+
+
+class Operators:
+    def __init__(self, host: "Host") -> None:
+        self._host = host
+        self._waiting: dict[str, tuple[Operator, int]] = {}  # exchange -> who ordered it
+
+    def order(self, operator: Operator, asked: Exchange) -> None:
+        if asked.exchange in self._waiting:
+            operator.line.say(Denied(asked.serial, f"an exchange {asked.exchange} is under way"))
+            return
+        self._waiting[asked.exchange] = operator, asked.serial
+        self._host.order_exchange(ExchangeOrdered(asked.exchange, asked.cycle, asked.near, asked.order))
+
+    def exchange_ended(self, exchange: str, outcome: str) -> None:
+        self._host.counters[f"exchanges_{outcome}"] += 1
+        operator, serial = self._waiting.pop(exchange, (None, 0))
+        if operator is not None:
+            operator.line.say(Ended(serial, outcome))
+
+    def leave_answered(self, reason: str) -> None:
+        self._host.complain("leave", f"{self._host.name} stays: {reason}" if reason else f"{self._host.name} has left")
+
+    def gone(self, operator: Operator) -> None:
+        for exchange in [exchange for exchange, (who, _) in self._waiting.items() if who is operator]:
+            del self._waiting[exchange]
+
+    def status(self, serial: int) -> Status:
+        host = self._host
+        core = host.core
+        links = tuple(
+            LinkStatus(
+                neighbour=name,
+                address=host.links.addresses.get(name, link.line.address),
+                incarnation=link.incarnation,
+                up=link.agreed,
+                of_tree=name in core.table.heard,
+                events_in=link.events_in,
+                events_out=link.events_out,
+                bytes_in=link.line.bytes_in,
+                bytes_out=link.line.bytes_out,
+                waiting_bytes=link.line.waiting_bytes,
+            )
+            for name, link in sorted(host.links.up.items())
+        )
+        return Status(
+            serial=serial,
+            broker=host.name,
+            address=host.settings.listen,
+            process=host.process,
+            up_s=(host.now_ns() - host.up_since_ns) / SECOND_NS,
+            reconfiguration=host.settings.core.reconfiguration,
+            locked=core.is_locked,
+            clients=len(host.guests.present),
+            subscriptions=sum(len(guest.filters) for guest in host.guests.present.values()),
+            filters=core.table.in_use().bit_count(),
+            links=links,
+            missing=tuple(sorted(name for name in host.links.wanted if name not in host.links.up)),
+            counters=dict(sorted(host.all_counters().items())),
+        )

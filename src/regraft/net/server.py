@@ -1,0 +1,133 @@
+"""Runs a live broker: its port, its greetings, its metrics, and its end when a signal comes."""
+
+import asyncio
+import contextlib
+import logging
+import signal
+import time
+from collections.abc import Iterator
+
+from prometheus_client import CollectorRegistry, start_http_server
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from regraft.errors import RegraftError
+from regraft.net.connection import Connection
+from regraft.net.host import Host
+from regraft.net.loops import new_loop
+from regraft.net.operators import Operator
+from regraft.net.settings import BrokerSettings, split_address
+from regraft.net.talk import BrokerHello, ClientHello, OperatorHello, greetings
+from regraft.net.wire import WireError, decode_control
+
+BACKLOG = 4_096
+STOP_WITHIN_S = 3.0
+SECOND_NS = 1_000_000_000
+
+log = logging.getLogger("regraft")
+
+
+class Stranger:
+    """Somebody who has connected and not said yet who it is."""
+
+    def __init__(self, host: Host, line: Connection) -> None:
+        self._host = host
+        self._line = line
+        self._late = host.loop.call_later(host.settings.limits.greeting_within_s, self._too_late)
+
+    def event(self, data: bytes, begin: int, end: int) -> None:
+        raise WireError("an event before a greeting")
+
+    def control(self, body: bytes) -> None:
+        host, line = self._host, self._line
+        hello: BrokerHello | ClientHello | OperatorHello = decode_control(greetings, body)
+        self._late.cancel()
+        off_s = abs(time.time_ns() - hello.clock_ns) / SECOND_NS
+        if off_s > host.settings.limits.clock_off_max_s:
+            raise WireError(f"its clock is off by {off_s:.0f} s")
+        match hello:
+            case BrokerHello():
+                host.links.called(line, hello)
+            case ClientHello():
+                host.guests.arrive(line, hello)
+            case OperatorHello():
+                line.become(Operator(host, line), host.settings.limits.frame_bytes_max)
+
+    def ended(self, reason: str) -> None:
+        self._late.cancel()
+
+    def _too_late(self) -> None:
+        self._host.misbehaved(self._line.address, "said nothing")
+        self._line.refuse("no greeting came in time")
+
+
+async def serve(settings: BrokerSettings, stop: asyncio.Event) -> None:
+    """A broker, until `stop` is set; raises `RegraftError` if it cannot listen."""
+    loop = asyncio.get_running_loop()
+    host = Host(settings, loop)
+    address, port = split_address(settings.listen)
+    limit = settings.limits.frame_bytes_max
+
+    def accept() -> Connection:
+        return Connection(host.traffic, lambda line: Stranger(host, line), limit)
+
+    try:
+        server = await loop.create_server(accept, address, port, backlog=BACKLOG, reuse_address=True)
+    except OSError as error:
+        raise RegraftError(f"{settings.listen}: cannot listen there: {error.strerror or error}") from error
+    with contextlib.ExitStack() as until_the_end:
+        if settings.metrics:
+            until_the_end.enter_context(_metrics(settings.metrics, host))
+        log.info("listening on %s, process %d", settings.listen, host.process)
+        host.links.start()
+        await stop.wait()
+        log.info("stopping")
+        server.close()
+        host.links.stop()
+        for connection in list(host.traffic.connections):
+            if not isinstance(connection.peer, Stranger) and connection not in host.links.lines():
+                connection.refuse("the broker stops")
+        deadline = loop.time() + STOP_WITHIN_S
+        while host.traffic.connections and loop.time() < deadline:
+            await asyncio.sleep(0.01)
+
+
+def run(settings: BrokerSettings) -> None:
+    """In this process, until SIGTERM or SIGINT."""
+
+    async def until_a_signal() -> None:
+        stop = asyncio.Event()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            asyncio.get_running_loop().add_signal_handler(number, stop.set)
+        await serve(settings, stop)
+
+    with asyncio.Runner(loop_factory=new_loop) as runner:
+        runner.run(until_a_signal())
+
+
+@contextlib.contextmanager
+def _metrics(address: str, host: Host) -> Iterator[None]:
+    """What Prometheus asks for, from a thread of its own."""
+    name, port = split_address(address)
+    registry = CollectorRegistry()
+    registry.register(_Figures(host))
+    try:
+        server, thread = start_http_server(port, name, registry)
+    except OSError as error:
+        raise RegraftError(f"{address}: cannot give metrics there: {error.strerror or error}") from error
+    yield
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+class _Figures(Collector):
+    def __init__(self, host: Host) -> None:
+        self._host = host
+
+    def collect(self) -> Iterator[CounterMetricFamily | GaugeMetricFamily]:
+        host = self._host
+        for name, count in sorted(host.all_counters().items()):
+            yield CounterMetricFamily(f"regraft_{name}", name.replace("_", " "), count)
+        yield GaugeMetricFamily("regraft_clients", "clients that are connected", len(host.guests.present))
+        yield GaugeMetricFamily("regraft_links", "links that work", len(host.links.up))

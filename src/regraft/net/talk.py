@@ -1,0 +1,235 @@
+"""What is said on sockets beyond the brain's own messages: greetings, beacons, and the words of clients and operators.
+
+The first frame of a connection is a greeting; it tells who the other side is and with that which messages may follow.
+Each kind of peer has a decoder of its own, so that a client cannot say what only brokers say. Every request carries a
+`serial` of its sender's choice, which the answer repeats.
+"""
+
+from typing import Annotated
+
+import msgspec
+
+from regraft.broker.messages import Control, Order
+from regraft.net.wire import Name
+
+BrokerName = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_.]{1,64}$")]
+Identity = Annotated[int, msgspec.Meta(ge=0)]
+
+
+class _Words(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A field that no message has is refused."""
+
+
+# --- greetings
+
+
+class BrokerHello(_Words, frozen=True, tag="broker"):
+    """`identity` is drawn anew by each process; `incarnation` is the last of this link that the sender knows; an
+    `exchange` is named where the link is opened for it."""
+
+    name: BrokerName
+    identity: Identity
+    address: str
+    clock_ns: int
+    incarnation: Identity
+    exchange: str = ""
+
+
+class BrokerWelcome(_Words, frozen=True, tag="welcome"):
+    """The link is up, with this incarnation, behind this frame."""
+
+    name: BrokerName
+    identity: Identity
+    address: str
+    incarnation: Identity
+
+
+class ClientHello(_Words, frozen=True, tag="client"):
+    """`instance` is drawn anew by each process, so that a client that reconnects is told from another of its name."""
+
+    name: Name
+    instance: Identity
+    clock_ns: int
+
+
+class ClientWelcome(_Words, frozen=True, tag="welcome"):
+    """`last_sequence` is the number of the last event that the broker has of this publisher; 0 if it has none."""
+
+    broker: BrokerName
+    last_sequence: Identity
+    frame_bytes_max: Identity
+
+
+class OperatorHello(_Words, frozen=True, tag="operator"):
+    clock_ns: int
+
+
+class OperatorWelcome(_Words, frozen=True, tag="welcome"):
+    broker: BrokerName
+
+
+class Refused(_Words, frozen=True, tag="refused"):
+    """The last frame: why the sender ends the connection."""
+
+    reason: str
+
+
+# --- between brokers
+
+
+class Beacon(_Words, frozen=True, tag="beacon"):
+    """The sender is alive. `told` is the digest of what it has asked the other end for, where it can be compared;
+    `agreed` whether the last such digest of the other end was the sender's own (`digest.py`)."""
+
+    told: Identity | None = None
+    agreed: bool = False
+
+
+class Bye(_Words, frozen=True, tag="bye"):
+    """The sender ends the link; it sends nothing behind this frame and goes on reading until the other end closes."""
+
+    reason: str
+
+
+# --- from clients, and to them
+
+
+class Ask(_Words, frozen=True, tag="subscribe"):
+    """Subscribe; `Granted` answers at once, and `InForce` when every route is laid, if `confirm`."""
+
+    serial: Identity
+    filter: str
+    confirm: bool = False
+
+
+class Cease(_Words, frozen=True, tag="unsubscribe"):
+    serial: Identity
+    filter: str
+
+
+class Granted(_Words, frozen=True, tag="granted"):
+    serial: Identity
+
+
+class Denied(_Words, frozen=True, tag="denied"):
+    serial: Identity
+    reason: str
+
+
+class InForce(_Words, frozen=True, tag="in_force"):
+    serial: Identity
+
+
+class Taken(_Words, frozen=True, tag="taken"):
+    """The broker has all of this client's events up to that number which asked to be acknowledged."""
+
+    sequence: Identity
+
+
+class Lost(_Words, frozen=True, tag="lost"):
+    """So many events were not delivered, because this client did not take them fast enough."""
+
+    events: Identity
+
+
+class Ping(_Words, frozen=True, tag="ping"):
+    serial: Identity
+
+
+class Pong(_Words, frozen=True, tag="pong"):
+    serial: Identity
+
+
+# --- from operators, and to them
+
+
+class AskStatus(_Words, frozen=True, tag="status"):
+    serial: Identity
+
+
+class Exchange(_Words, frozen=True, tag="exchange"):
+    """Order a coordinated exchange, at the first broker of `cycle`; `Ended` answers."""
+
+    serial: Identity
+    exchange: str
+    cycle: tuple[BrokerName, ...]
+    near: int
+    order: Order
+
+
+class Introduce(_Words, frozen=True, tag="introduce"):
+    """That broker is reached at that address."""
+
+    serial: Identity
+    name: BrokerName
+    address: str
+
+
+class Link(_Words, frozen=True, tag="link"):
+    """Link to that broker, and keep the link; it must have been introduced."""
+
+    serial: Identity
+    name: BrokerName
+
+
+class Unlink(_Words, frozen=True, tag="unlink"):
+    """End the link to that broker, for good."""
+
+    serial: Identity
+    name: BrokerName
+
+
+class Done(_Words, frozen=True, tag="done"):
+    serial: Identity
+
+
+class Ended(_Words, frozen=True, tag="ended"):
+    serial: Identity
+    outcome: str
+
+
+class LinkStatus(_Words, frozen=True):
+    """`up` is whether both ends hold the same tables."""
+
+    neighbour: str
+    address: str
+    incarnation: int
+    up: bool
+    of_tree: bool
+    events_in: int
+    events_out: int
+    bytes_in: int
+    bytes_out: int
+    waiting_bytes: int
+
+
+class Status(_Words, frozen=True, tag="is"):
+    """What a broker says of itself. `counters` are those of its metrics."""
+
+    serial: Identity
+    broker: BrokerName
+    address: str
+    process: int
+    up_s: float
+    reconfiguration: str
+    locked: bool
+    clients: int
+    subscriptions: int
+    filters: int
+    links: tuple[LinkStatus, ...]
+    missing: tuple[str, ...]
+    counters: dict[str, int]
+
+
+Greeting = BrokerHello | ClientHello | OperatorHello
+FromBroker = Control | Beacon | Bye | Refused
+FromClient = Ask | Cease | Ping
+FromOperator = AskStatus | Exchange | Introduce | Link | Unlink
+
+greetings = msgspec.msgpack.Decoder(Greeting)
+broker_answers = msgspec.msgpack.Decoder(BrokerWelcome | Refused)
+from_broker = msgspec.msgpack.Decoder(FromBroker)
+from_client = msgspec.msgpack.Decoder(FromClient)
+from_operator = msgspec.msgpack.Decoder(FromOperator)
+to_client = msgspec.msgpack.Decoder(ClientWelcome | Refused | Granted | Denied | InForce | Taken | Lost | Pong)
+to_operator = msgspec.msgpack.Decoder(OperatorWelcome | Refused | Done | Denied | Ended | Status)
