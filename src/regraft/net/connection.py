@@ -150,7 +150,7 @@ class Connection(asyncio.Protocol):
         self.peer = self._splitter.reader = peer
         self._splitter.length_max = frame_bytes_max
 
-    def send(self, frame: bytes | bytearray) -> None:
+    def send(self, frame: bytes) -> None:
         if not self._out:
             if self._ending:
                 return

@@ -133,7 +133,7 @@ class Guest:
 
     # --- frames that go
 
-    def deliver(self, frame: bytearray) -> None:
+    def deliver(self, frame: bytes) -> None:
         if self._loses and self.line.choked_ns:
             self.lost += 1
             self._host.counters["events_lost_by_slow_clients"] += 1
@@ -207,7 +207,7 @@ class Guests:
                 for serial in serials:
                     guest.line.say(InForce(serial))
 
-    def deliver(self, clients: tuple[str, ...], frame: bytearray) -> None:
+    def deliver(self, clients: tuple[str, ...], frame: bytes) -> None:
         present = self.present
         for client in clients:
             present[client].deliver(frame)

@@ -32,6 +32,7 @@ from regraft.broker.effects import (
     PeerMisbehaved,
     Refuse,
     Released,
+    Route,
     Send,
     SetTimer,
     TellInForce,
@@ -63,6 +64,8 @@ from regraft.net.wire import (
 
 SECOND_NS = 1_000_000_000
 EXCHANGES_KNOWN_MAX = 1_024
+_NO_EXCHANGE = bytes(PASSED_AT - EXCHANGE_AT)
+_HOPS = [bytes((0, hops + 1)) for hops in range(HOPS_MAX)]  # no flags, a hop more
 
 log = logging.getLogger("regraft")
 
@@ -129,21 +132,23 @@ class Host:
             self.complain("loop", f"{event.name} came back by way of {neighbour}: the links form a loop; it is dropped")
             return
         self.events_in += 1
-        message = Gray(event, self._exchanges.get(exchange, "?")) if exchange else event
-        self._pass_on(Received(neighbour, message), event, data[begin:end])
+        if self.core.is_locked:
+            message = Gray(event, self._exchanges.get(exchange, "?")) if exchange else event
+            self._pass_on(Received(neighbour, message), event, data[begin:end])
+        else:
+            self._relay(self.core.route(neighbour, event), data[begin:end])
 
     def event_from_client(self, event: Event, frame: bytes) -> None:
         self.events_in += 1
-        self._pass_on(ClientPublished(event), event, frame)
+        if self.core.is_locked or not self.core.is_member():
+            self._pass_on(ClientPublished(event), event, frame)
+        else:
+            self._relay(self.core.route("", event), frame)
 
     def _pass_on(self, given: Input, event: Event, frame: bytes) -> None:
-        effects = self.core.handle(self.traffic.now_ns, given)
+        """The long way: while there are two trees, or none yet."""
         self._event, self._frame = event, frame
-        for effect in effects:
-            if type(effect) is Forward:
-                self._forward(effect)
-            else:
-                self._carry_out(effect)
+        self.give(given)
         self._event = None
 
     def _has_passed(self, passed: bytes) -> bool:
@@ -183,27 +188,46 @@ class Host:
 
     def _forward(self, effect: Forward) -> None:
         event = effect.event
-        known = event is self._event
-        frame = bytearray(
-            self._frame if known else event_frame(event.publisher, event.sequence, event.attributes, event.payload)
-        )
-        hops = frame[HOPS_AT]
-        frame[FLAGS_AT] = 0
-        frame[HOPS_AT] = hops + 1
-        at = PASSED_AT + NUMBER_BYTES * (hops % PASSED_MAX)
-        frame[at : at + NUMBER_BYTES] = self.number
-        frame[EXCHANGE_AT:PASSED_AT] = bytes(PASSED_AT - EXCHANGE_AT)
-        links = self.links.up
-        for neighbour in effect.neighbours:
-            links[neighbour].relay(frame)
-        if effect.clients:
-            self.deliveries += len(effect.clients)
-            self.guests.deliver(effect.clients, frame)
+        if event is self._event:
+            frame = self._frame
+        else:
+            frame = event_frame(event.publisher, event.sequence, event.attributes, event.payload)
+        self._relay(effect, frame)
         if effect.gray:
-            frame[EXCHANGE_AT:PASSED_AT] = exchange_number(effect.exchange).to_bytes(PASSED_AT - EXCHANGE_AT, "big")
+            number = exchange_number(effect.exchange).to_bytes(PASSED_AT - EXCHANGE_AT, "big")
+            stamped = self._stamped(frame, number)
             for neighbour in effect.gray:
-                links[neighbour].relay(frame)
-        self.events_out += len(effect.neighbours) + len(effect.gray)
+                self.links.up[neighbour].relay(stamped)
+            self.events_out += len(effect.gray)
+
+    def _relay(self, route: Route | Forward, frame: bytes) -> None:
+        neighbours, clients = route.neighbours, route.clients
+        if not neighbours and not clients:
+            return
+        stamped = self._stamped(frame, _NO_EXCHANGE)
+        if neighbours:
+            links = self.links.up
+            self.events_out += len(neighbours)
+            for neighbour in neighbours:
+                links[neighbour].relay(stamped)
+        if clients:
+            self.deliveries += len(clients)
+            self.guests.deliver(clients, stamped)
+
+    def _stamped(self, frame: bytes, exchange: bytes) -> bytes:
+        """The frame as we pass it on."""
+        hops = frame[HOPS_AT]
+        at = PASSED_AT + NUMBER_BYTES * (hops % PASSED_MAX)
+        return b"".join(
+            (
+                frame[:FLAGS_AT],
+                _HOPS[hops],
+                exchange,
+                frame[PASSED_AT:at],
+                self.number,
+                frame[at + NUMBER_BYTES :],
+            )
+        )
 
     def _send(self, effect: Send) -> None:
         message = effect.message

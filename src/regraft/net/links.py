@@ -95,7 +95,7 @@ class Link:
 
     # --- frames that go
 
-    def relay(self, frame: bytearray) -> None:
+    def relay(self, frame: bytes) -> None:
         if not self.closing:
             self.events_out += 1
             self.line.send(frame)
