@@ -4,6 +4,7 @@ import asyncio
 import socket
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -47,9 +48,11 @@ class Running(Processes):
 
 
 @asynccontextmanager
-async def overlay(links: str, arguments: tuple[str, ...] = (), **keys: Any) -> AsyncIterator[Running]:
+async def overlay(
+    links: str, trace: Path | None = None, inputs: Path | None = None, **keys: Any
+) -> AsyncIterator[Running]:
     """An overlay that runs, whole. What its brokers logged is shown with a test that fails."""
-    async with Running(settings_of(links, **keys), lambda _, line: print(line), arguments) as running:
+    async with Running(settings_of(links, **keys), lambda _, line: print(line), trace, inputs) as running:
         await running.whole(WITHIN_S)
         yield running
 

@@ -5,7 +5,6 @@ name that is taken already is refused before the run begins.
 """
 
 import json
-import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from regraft.cli.settings import parse_settings
-from regraft.errors import RegraftError, ScenarioError, UsageError
+from regraft.errors import ScenarioError
 
 if TYPE_CHECKING:
     from regraft.broker import BrokerConfig
@@ -94,27 +93,15 @@ def sim(
 def _recorder(file: Path, config: "BrokerConfig") -> Iterator["Recorder"]:
     """What a world calls with each input; `file` appears when the block ends well."""
     from regraft.broker import RecordedStep, frame
+    from regraft.trace import whole_file
 
-    if file.exists() or file.is_symlink():
-        raise UsageError(f"{file}: exists already; name a file that does not")
-    partial = file.with_name(f".{file.name}.partial-{os.getpid()}")
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise RegraftError(f"{file}: cannot be written: {error.strerror}") from error
-    try:
-        with partial.open("xb") as output:
-            output.write(frame(config))
+    with whole_file(file) as output:
+        output.write(frame(config))
 
-            def record(broker: str, now_ns: int, given: "Input | None", effects: "list[Effect]") -> None:
-                output.write(frame(RecordedStep(broker, now_ns, given, tuple(effects))))
+        def record(broker: str, now_ns: int, given: "Input | None", effects: "list[Effect]") -> None:
+            output.write(frame(RecordedStep(broker, now_ns, given, tuple(effects))))
 
-            yield record
-        partial.rename(file)
-    except OSError as error:
-        raise RegraftError(f"{file}: cannot be written: {error.strerror or error}") from error
-    finally:
-        partial.unlink(missing_ok=True)
+        yield record
 
 
 def _in_words(run: str, outcome: dict[str, object]) -> str:

@@ -17,6 +17,12 @@ READY_WITHIN_S = 30.0
 
 def up(
     topology: Annotated[Path, typer.Argument(metavar="TOPOLOGY", help="The overlay as a TOML file.")],
+    trace: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Write the trace of all brokers there; it must not exist.")
+    ] = None,
+    inputs: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Record each broker's inputs there, in a file of its name.")
+    ] = None,
 ) -> None:
     """Start every broker of an overlay on this machine, a process each, and stop them at Ctrl-C.
 
@@ -32,11 +38,11 @@ def up(
 
     settings = read_topology(topology).settings()
     with asyncio.Runner(loop_factory=new_loop) as runner:
-        code = runner.run(_until_a_signal(settings))
+        code = runner.run(_until_a_signal(settings, trace, inputs))
     raise typer.Exit(code)
 
 
-async def _until_a_signal(settings: "list[BrokerSettings]") -> int:
+async def _until_a_signal(settings: "list[BrokerSettings]", trace: Path | None, inputs: Path | None) -> int:
     from regraft.net.processes import Processes
 
     stop = asyncio.Event()
@@ -48,7 +54,7 @@ async def _until_a_signal(settings: "list[BrokerSettings]") -> int:
     def tell(name: str, line: str) -> None:
         print(f"\033[{colours[name]}m{line}\033[0m" if coloured else line, file=sys.stderr, flush=True)
 
-    async with Processes(settings, tell) as processes:
+    async with Processes(settings, tell, trace, inputs) as processes:
         ready = asyncio.create_task(processes.whole(READY_WITHIN_S))
         stopped = asyncio.create_task(stop.wait())
         await asyncio.wait([ready, stopped], return_when=asyncio.FIRST_COMPLETED)

@@ -11,7 +11,7 @@ A client that goes takes its subscriptions with it: a session that outlives its 
 `Guest` that stays and whose `deliver` stores what it cannot send.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from regraft.broker.catalogue import parse_filter
 from regraft.broker.inputs import ClientDetached, ClientSubscribed, ClientUnsubscribed
@@ -44,6 +44,8 @@ from regraft.net.wire import (
 
 if TYPE_CHECKING:
     from regraft.net.host import Host
+
+SubscriptionStep = Literal["subscribe", "in_force", "unsubscribe"]
 
 _UNTRAVELLED = bytes(EVENT_HEADER_BYTES - HOPS_AT)
 
@@ -110,6 +112,8 @@ class Guest:
         if denied:
             self.line.say(Denied(ask.serial, denied))
             return
+        if text not in self.filters:
+            self._host.note_subscription("subscribe", self.name, text)
         waiting = self.filters.setdefault(text, [])
         self.line.say(Granted(ask.serial))
         if ask.confirm:
@@ -124,6 +128,7 @@ class Guest:
             return
         denied = self._host.guests.asked(self, ClientUnsubscribed(self.name, text))
         if not denied:
+            self._host.note_subscription("unsubscribe", self.name, text)
             for serial in self.filters.pop(text, ()):
                 self.line.say(Denied(serial, "unsubscribed before it was in force"))
         self.line.say(Denied(cease.serial, denied) if denied else Granted(cease.serial))
@@ -182,6 +187,8 @@ class Guests:
         self._sequences[guest.name] = guest.last_sequence
         if len(self._sequences) > self._host.settings.limits.publishers_max:
             del self._sequences[next(iter(self._sequences))]
+        for text in guest.filters:
+            self._host.note_subscription("unsubscribe", guest.name, text)
         if guest.filters:
             self._host.give(ClientDetached(guest.name))
 
@@ -195,6 +202,7 @@ class Guests:
         self._denied = reason
 
     def in_force(self, client: str, filter: str) -> None:
+        self._host.note_subscription("in_force", client, filter)
         self._in_force.append((client, filter))
         self._host.loop.call_soon(self.tell_of_those_in_force)
 

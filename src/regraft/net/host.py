@@ -18,7 +18,7 @@ import logging
 import os
 import time
 from collections import Counter
-from typing import assert_never
+from typing import TYPE_CHECKING, assert_never
 
 from regraft.broker import Broker, FilterCatalogue
 from regraft.broker.effects import (
@@ -38,11 +38,11 @@ from regraft.broker.effects import (
     TellInForce,
 )
 from regraft.broker.inputs import ClientPublished, ExchangeOrdered, Input, Received, TimerFired
-from regraft.broker.messages import Gray, Lock, Subscribe, Unsubscribe
+from regraft.broker.messages import Gray, Lock, Reroute, Subscribe, Unsubscribe
 from regraft.model.events import Event
 from regraft.net.connection import Traffic
 from regraft.net.digest import Digests
-from regraft.net.guests import Guests
+from regraft.net.guests import Guests, SubscriptionStep
 from regraft.net.links import Links
 from regraft.net.operators import Operators
 from regraft.net.settings import BrokerSettings
@@ -62,6 +62,9 @@ from regraft.net.wire import (
     exchange_number,
 )
 
+if TYPE_CHECKING:
+    from regraft.net.witness import InputRecord, Witness  # they bring Arrow along, which few brokers need
+
 SECOND_NS = 1_000_000_000
 EXCHANGES_KNOWN_MAX = 1_024
 _NO_EXCHANGE = bytes(PASSED_AT - EXCHANGE_AT)
@@ -71,9 +74,12 @@ log = logging.getLogger("regraft")
 
 
 class Host:
-    """`links`, `guests` and `operators` keep the three kinds of peers; `witness` writes the trace, if there is one."""
+    """`links`, `guests` and `operators` keep the three kinds of peers. `witness` writes the trace and `record` the
+    core's inputs, where that is asked for."""
 
     def __init__(self, settings: BrokerSettings, loop: asyncio.AbstractEventLoop) -> None:
+        self.witness: Witness | None = None
+        self.record: InputRecord | None = None
         self.settings = settings
         self.name = settings.name
         self.loop = loop
@@ -117,6 +123,8 @@ class Host:
         was_locked = self.core.is_locked
         now_ns = self.now_ns()
         effects = self.core.handle(now_ns, given)
+        if self.record is not None:
+            self.record(now_ns, given, effects)
         for effect in effects:
             self._carry_out(effect)
         self._giving = False
@@ -132,21 +140,23 @@ class Host:
             self.complain("loop", f"{event.name} came back by way of {neighbour}: the links form a loop; it is dropped")
             return
         self.events_in += 1
-        if self.core.is_locked:
+        if self.core.is_locked or self.record is not None:
             message = Gray(event, self._exchanges.get(exchange, "?")) if exchange else event
             self._pass_on(Received(neighbour, message), event, data[begin:end])
         else:
-            self._relay(self.core.route(neighbour, event), data[begin:end])
+            self._relay(self.core.route(neighbour, event), event, data[begin:end])
 
     def event_from_client(self, event: Event, frame: bytes) -> None:
         self.events_in += 1
-        if self.core.is_locked or not self.core.is_member():
+        if self.witness is not None:
+            self.witness.publication(self.now_ns(), event)
+        if self.core.is_locked or not self.core.is_member() or self.record is not None:
             self._pass_on(ClientPublished(event), event, frame)
         else:
-            self._relay(self.core.route("", event), frame)
+            self._relay(self.core.route("", event), event, frame)
 
     def _pass_on(self, given: Input, event: Event, frame: bytes) -> None:
-        """The long way: while there are two trees, or none yet."""
+        """The long way: while there are two trees, or none yet, or while inputs are recorded."""
         self._event, self._frame = event, frame
         self.give(given)
         self._event = None
@@ -172,6 +182,8 @@ class Host:
                 self.links.close(effect.neighbour, effect.reason, for_good=bool(effect.exchange))
             case ExchangeEnded():
                 self.operators.exchange_ended(effect.exchange, effect.outcome)
+                if self.witness is not None:
+                    self.witness.exchange_ended(self.now_ns(), effect.exchange, effect.outcome)
             case LeaveAnswered():
                 self.operators.leave_answered(effect.reason)
             case TellInForce():
@@ -192,15 +204,17 @@ class Host:
             frame = self._frame
         else:
             frame = event_frame(event.publisher, event.sequence, event.attributes, event.payload)
-        self._relay(effect, frame)
+        self._relay(effect, event, frame)
         if effect.gray:
             number = exchange_number(effect.exchange).to_bytes(PASSED_AT - EXCHANGE_AT, "big")
             stamped = self._stamped(frame, number)
             for neighbour in effect.gray:
                 self.links.up[neighbour].relay(stamped)
             self.events_out += len(effect.gray)
+            if self.witness is not None:
+                self.witness.passed_on(self.now_ns(), event, len(frame), effect.gray, ())
 
-    def _relay(self, route: Route | Forward, frame: bytes) -> None:
+    def _relay(self, route: Route | Forward, event: Event, frame: bytes) -> None:
         neighbours, clients = route.neighbours, route.clients
         if not neighbours and not clients:
             return
@@ -213,6 +227,8 @@ class Host:
         if clients:
             self.deliveries += len(clients)
             self.guests.deliver(clients, stamped)
+        if self.witness is not None:
+            self.witness.passed_on(self.now_ns(), event, len(frame), neighbours, clients)
 
     def _stamped(self, frame: bytes, exchange: bytes) -> bytes:
         """The frame as we pass it on."""
@@ -238,11 +254,14 @@ class Host:
         if link is None:
             return  # it has ended, and the core will be told
         counters[f"control_{type(message).__name__.lower()}"] += 1
-        counters["control_bytes"] += link.say(message)
+        size = link.say(message)
+        counters["control_bytes"] += size
+        if self.witness is not None:
+            self.witness.control(self.now_ns(), effect.neighbour, message, size)
         if isinstance(message, Subscribe | Unsubscribe):
             counters["control_filters"] += len(message.filters)
-            if message.reconfiguration:
-                counters["control_for_reconfiguration"] += 1
+        elif isinstance(message, Reroute):
+            counters["control_filters"] += len(message.added) + len(message.removed)
 
     def hear_of(self, exchange: str) -> None:
         """Events of this exchange may come, with its number in front."""
@@ -252,7 +271,17 @@ class Host:
 
     def order_exchange(self, order: ExchangeOrdered) -> None:
         self.hear_of(order.exchange)
+        if self.witness is not None:
+            self.witness.exchange_ordered(self.now_ns(), order.exchange, order.cycle, order.near)
         self.give(order)
+
+    def note_link(self, neighbour: str, *, up: bool) -> None:
+        if self.witness is not None:
+            self.witness.link(self.now_ns(), neighbour, up=up)
+
+    def note_subscription(self, kind: SubscriptionStep, client: str, filter: str) -> None:
+        if self.witness is not None:
+            self.witness.subscription(self.now_ns(), kind, client, filter)
 
     # --- timers
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from regraft.broker.inputs import LinkDown, LinkRefused, LinkUp, Received, TablesDiffer
 from regraft.broker.messages import Lock
 from regraft.errors import UsageError
-from regraft.net.connection import CLOSE_AFTER_S, Connection
+from regraft.net.connection import CLOSE_AFTER_S, SECOND_NS, Connection
 from regraft.net.settings import split_address
 from regraft.net.talk import (
     Beacon,
@@ -63,6 +63,7 @@ class Link:
         self.events_in = self.events_out = 0
         self._host = host
         self._mended = 0  # since the tables last agreed
+        self._differ_since_ns = 0
         self._misses = 0  # a bit for each of the last intervals
         self._looked_ns = host.now_ns()
 
@@ -133,11 +134,16 @@ class Link:
             return
         before, self.same_here = self.same_here, beacon.told == heard
         if self.same_here:
-            self._mended = 0
+            self._mended = self._differ_since_ns = 0
             if not before:
                 self.beacon()
             return
-        host = self._host
+        # `path` changes both ends by one message, so that a digest may cross it: only what lasts is a difference.
+        host, now_ns = self._host, self._host.now_ns()
+        self._differ_since_ns = self._differ_since_ns or now_ns
+        if now_ns - self._differ_since_ns < host.settings.beacons.every_s * SECOND_NS:
+            return
+        self._differ_since_ns = now_ns
         host.counters["tables_differed"] += 1
         host.complain(f"differ {self.name}", f"{self.name} and we hold different tables; both say everything again")
         if self._mended == MENDED_MAX:
@@ -159,6 +165,7 @@ class Links:
         self._incarnations: dict[str, int] = {}
         self._dialling: dict[str, asyncio.Task[None]] = {}
         self._stopping = False
+        self._announced: dict[str, str] = {}  # of links that are wanted and not up yet
         self._opening: dict[str, str] = {}  # neighbour -> exchange, until the link is up or refused
         self._dice = Random(f"{host.name} {host.identity}")
 
@@ -177,8 +184,10 @@ class Links:
         for link in list(self.up.values()):
             link.part("the broker stops")
 
-    def want(self, name: str) -> None:
+    def want(self, name: str, announced: str) -> None:
+        """Open a link and keep it; the first may replace a lost one that is announced."""
         self.wanted[name] = None
+        self._announced[name] = announced
         self._dial(name)
 
     def open(self, neighbour: str, exchange: str) -> None:
@@ -241,9 +250,13 @@ class Links:
     def lines(self) -> list[Connection]:
         return [link.line for link in self.up.values()]
 
-    def hello(self, incarnation: int, exchange: str = "") -> BrokerHello:
+    def hello(self, incarnation: int, exchange: str, announced: str) -> BrokerHello:
         host = self._host
-        return BrokerHello(host.name, host.identity, host.settings.listen, time.time_ns(), incarnation, exchange)
+        where, now_ns = host.settings.listen, time.time_ns()
+        return BrokerHello(host.name, host.identity, where, now_ns, incarnation, exchange, announced)
+
+    def announced(self, name: str) -> str:
+        return self._announced.get(name, "")
 
     def incarnation_of(self, name: str) -> int:
         return self._incarnations.get(name, 0)
@@ -274,19 +287,24 @@ class Links:
         incarnation = max(self.incarnation_of(hello.name), hello.incarnation) + 1
         host = self._host
         line.send(control_frame(BrokerWelcome(host.name, host.identity, host.settings.listen, incarnation)))
-        self.came_up(line, hello.name, hello.identity, incarnation, hello.exchange)
+        link = Link(host, line, hello.name, hello.identity, incarnation, hello.exchange)
+        self.came_up(link, hello.announced)
 
-    def came_up(self, line: Connection, name: str, identity: int, incarnation: int, exchange: str) -> None:
+    def came_up(self, link: Link, announced: str) -> None:
+        name, exchange = link.name, link.exchange
         assert name not in self.up
         host = self._host
-        self._incarnations[name] = incarnation
+        self._incarnations[name] = link.incarnation
         self._opening.pop(name, None)
-        link = self.up[name] = Link(host, line, name, identity, incarnation, exchange)
-        line.become(link, host.settings.limits.link_frame_bytes_max)
+        self._announced.pop(name, None)
+        self.up[name] = link
+        link.line.become(link, host.settings.limits.link_frame_bytes_max)
+        log.info("link to %s is up, incarnation %d%s", name, link.incarnation, f", for {exchange}" if exchange else "")
         if exchange:
             host.hear_of(exchange)
-        log.info("link to %s is up, incarnation %d%s", name, incarnation, f", for {exchange}" if exchange else "")
-        host.give(LinkUp(name, incarnation, exchange))
+        else:
+            host.note_link(name, up=True)
+        host.give(LinkUp(name, link.incarnation, exchange, announced))
         link.beacon()
 
     # --- ending
@@ -311,6 +329,8 @@ class Links:
         host = self._host
         log.info("link to %s is down: %s", link.name, reason)
         host.counters["links_lost"] += 1
+        if not link.exchange:
+            host.note_link(link.name, up=False)
         host.give(LinkDown(link.name))
         if link.name in self.wanted:
             host.loop.call_soon(self._dial, link.name)
@@ -322,6 +342,7 @@ class Links:
                 if link.opened_here:
                     self.wanted[name] = None
                 link.exchange = ""
+                self._host.note_link(name, up=True)
 
     def _look(self) -> None:
         host, beacons = self._host, self._host.settings.beacons
@@ -345,7 +366,8 @@ class _Caller:
         self._exchange = exchange
         self._outcome = outcome
         self._line = line
-        line.say(host.links.hello(host.links.incarnation_of(name), exchange))
+        self._announced = host.links.announced(name)
+        line.say(host.links.hello(host.links.incarnation_of(name), exchange, self._announced))
 
     def event(self, data: bytes, begin: int, end: int) -> None:
         raise WireError("an event before the greeting was answered")
@@ -363,8 +385,9 @@ class _Caller:
             self._fail("its incarnation is an old one")
         else:
             self._outcome.set_result("")
-            links.came_up(self._line, self._name, answer.identity, answer.incarnation, self._exchange)
-            links.up[self._name].opened_here = True
+            link = Link(self._host, self._line, self._name, answer.identity, answer.incarnation, self._exchange)
+            link.opened_here = True
+            links.came_up(link, self._announced)
 
     def ended(self, reason: str) -> None:
         if not self._outcome.done():

@@ -14,7 +14,7 @@ from typing import Any, Self
 
 import msgspec
 
-from regraft.broker.messages import Order
+from regraft.broker.messages import Order, change_name
 from regraft.errors import NetworkError, UsageError
 from regraft.model.trees import Adjacency, Link, component, path
 from regraft.net import talk
@@ -25,6 +25,7 @@ from regraft.planning import exchange_on
 ANSWER_WITHIN_S = 5.0
 FRAME_BYTES_MAX = 64 * 1_048_576
 POLL_S = 0.05
+SHORT_S = 0.002
 COORDINATED = "coordinated"
 
 
@@ -66,8 +67,19 @@ class Controls(asyncio.Protocol):
     async def introduce(self, name: str, address: str) -> None:
         await self._ask(talk.Introduce(0, name, address))
 
-    async def link(self, name: str) -> None:
-        await self._ask(talk.Link(0, name))
+    async def link(self, name: str, announced: str = "") -> None:
+        await self._ask(talk.Link(0, name, announced))
+
+    async def found(self, name: str, incarnation: int, way: tuple[str, ...], near: int) -> None:
+        await self._ask(talk.Found(0, name, incarnation, way, near))
+
+    async def until_linked(self, name: str, linked: bool) -> None:
+        """Wait until there is, or is not, a link to that broker."""
+        deadline = asyncio.get_running_loop().time() + ANSWER_WITHIN_S
+        while any(link.neighbour == name for link in (await self.status()).links) != linked:
+            if asyncio.get_running_loop().time() > deadline:
+                raise NetworkError(f"{self.address}: the link to {name} does not {'come' if linked else 'go'}")
+            await asyncio.sleep(SHORT_S)
 
     async def unlink(self, name: str) -> None:
         await self._ask(talk.Unlink(0, name))
@@ -236,12 +248,22 @@ async def exchange(
         Controls(address_of[added[0]]) as a1,
     ):
         await a1.introduce(added[1], address_of[added[1]])
+        outcome = "done"
         if protocol == COORDINATED:
             outcome = await r1.exchange(name, cycle, near, order, within_s)
+        elif protocol == "path":
+            incarnation = next(
+                link.incarnation for link in before.brokers[removed[0]].links if link.neighbour == removed[1]
+            )
+            await r2.unlink(removed[0])
+            await asyncio.gather(r1.until_linked(removed[1], False), r2.until_linked(removed[0], False))
+            await a1.link(added[1], change_name(*removed, incarnation, comes=False))
+            await a1.until_linked(added[1], True)
+            await r2.found(removed[0], incarnation, cycle, near)
+            await r1.found(removed[1], incarnation, cycle, near)
         else:
             await r2.unlink(removed[0])
             await a1.link(added[1])
-            outcome = "done"
     after = await _settled(addresses, within_s)
     seconds = time.monotonic() - began
     touched = [
@@ -262,8 +284,8 @@ async def exchange(
 
 def _control(status: talk.Status) -> int:
     """How many messages this broker has sent that an exchange can be the cause of."""
-    kinds = ("control_subscribe", "control_unsubscribe", "control_lock", "control_signal")
-    return sum(status.counters.get(kind, 0) for kind in kinds)
+    kinds = ("subscribe", "unsubscribe", "lock", "signal", "reroute", "rerouted")
+    return sum(status.counters.get(f"control_{kind}", 0) for kind in kinds)
 
 
 async def _settled(addresses: Sequence[str], within_s: float) -> Overlay:

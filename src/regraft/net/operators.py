@@ -6,7 +6,8 @@ is told otherwise.
 
 from typing import TYPE_CHECKING, Any
 
-from regraft.broker.inputs import ExchangeOrdered
+from regraft.broker.inputs import ExchangeOrdered, PathFound
+from regraft.broker.reconfiguration.cycle import is_way
 from regraft.errors import UsageError
 from regraft.net.connection import Connection
 from regraft.net.settings import split_address
@@ -16,6 +17,7 @@ from regraft.net.talk import (
     Done,
     Ended,
     Exchange,
+    Found,
     Introduce,
     Link,
     LinkStatus,
@@ -59,11 +61,13 @@ class Operator:
                     return
                 host.links.addresses[name] = address
                 self.line.say(Done(serial))
+            case Found():
+                self._found(message)
             case Link(serial=serial, name=name):
                 if name not in host.links.addresses or name == host.name:
                     self.line.say(Denied(serial, f"{host.name} does not know where {name} is"))
                     return
-                host.links.want(name)
+                host.links.want(name, message.announced)
                 self.line.say(Done(serial))
             case Unlink(serial=serial, name=name):
                 if name not in host.links.up and name not in host.links.wanted:
@@ -71,6 +75,18 @@ class Operator:
                     return
                 host.links.close(name, "an operator has ended it", for_good=True)
                 self.line.say(Done(serial))
+
+    def _found(self, found: Found) -> None:
+        host, way = self._host, found.way
+        if not is_way(way, found.near) or {host.name, found.name} != {way[0], way[-1]}:
+            self.line.say(Denied(found.serial, f"{' '.join(way)} does not lead from {host.name} to {found.name}"))
+        elif host.settings.core.reconfiguration != "path":
+            self.line.say(Denied(found.serial, f"{host.name} does not run the protocol path"))
+        elif found.name in host.links.up:
+            self.line.say(Denied(found.serial, f"{host.name} and {found.name} are linked"))
+        else:
+            host.give(PathFound(found.name, found.incarnation, way, found.near))
+            self.line.say(Done(found.serial))
 
     def ended(self, reason: str) -> None:
         self._host.operators.gone(self)

@@ -13,27 +13,37 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from regraft.errors import RegraftError
+from regraft.errors import RegraftError, UsageError
 from regraft.net.operating import Overlay, until_whole
 from regraft.net.settings import BrokerSettings, write_settings
 
 STOP_WITHIN_S = 5.0
 LOG_LINE_BYTES_MAX = 65_536
+RUN = "live"
 
 
 class Processes:
-    """`tell` gets each line of each broker's log. `arguments` are put behind those of `regraft broker`."""
+    """`tell` gets each line of each broker's log. With `trace`, the brokers' traces become one run there at the end;
+    with `inputs`, each broker's inputs are recorded in that folder, in a file of its name."""
 
     def __init__(
-        self, settings: list[BrokerSettings], tell: Callable[[str, str], None], arguments: tuple[str, ...] = ()
+        self,
+        settings: list[BrokerSettings],
+        tell: Callable[[str, str], None],
+        trace: Path | None = None,
+        inputs: Path | None = None,
     ) -> None:
+        if trace is not None and trace.exists():
+            raise UsageError(f"{trace}: exists already; name a directory that does not")
         self.settings = {each.name: each for each in settings}
         self.ended: dict[str, int] = {}  # exit codes of those that ended though nobody asked them to
         self._tell = tell
-        self._arguments = arguments
+        self._trace = trace
+        self._inputs = inputs
         self._running: dict[str, asyncio.subprocess.Process] = {}
         self._readers: dict[str, asyncio.Task[None]] = {}
         self._stopping: dict[str, None] = {}
+        self._starts: dict[str, int] = {}
 
     @property
     def addresses(self) -> list[str]:
@@ -56,10 +66,16 @@ class Processes:
         await self._end()
 
     async def start(self, name: str) -> None:
-        config = str(Path(self._folder.name) / f"{name}.toml")
+        folder = Path(self._folder.name)
+        arguments = ["--config", str(folder / f"{name}.toml")]
+        if self._trace is not None:
+            self._starts[name] = self._starts.get(name, 0) + 1
+            arguments += ["--trace", str(folder / f"{name}.{self._starts[name]}")]
+        if self._inputs is not None:
+            arguments += ["--inputs", str(self._inputs / f"{name}.inputs")]
         process = self._running[name] = await asyncio.create_subprocess_exec(
             sys.executable,
-            *("-m", "regraft.cli", "broker", "--config", config, *self._arguments),
+            *("-m", "regraft.cli", "broker", *arguments),
             stdin=asyncio.subprocess.DEVNULL,
             stderr=asyncio.subprocess.PIPE,
             limit=LOG_LINE_BYTES_MAX,
@@ -112,4 +128,12 @@ class Processes:
                     process.kill()
             if late:
                 await asyncio.wait(late)
-        self._folder.cleanup()
+        try:
+            if self._trace is not None and self._starts:
+                from regraft.net.merging import merge_records
+
+                folder = Path(self._folder.name)
+                starts = [(name, number + 1) for name, count in self._starts.items() for number in range(count)]
+                merge_records([(name, folder / f"{name}.{number}") for name, number in starts], self._trace, RUN)
+        finally:
+            self._folder.cleanup()

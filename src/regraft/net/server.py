@@ -6,6 +6,8 @@ import logging
 import signal
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
 
 from prometheus_client import CollectorRegistry, start_http_server
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
@@ -61,8 +63,16 @@ class Stranger:
         self._line.refuse("no greeting came in time")
 
 
-async def serve(settings: BrokerSettings, stop: asyncio.Event) -> None:
-    """A broker, until `stop` is set; raises `RegraftError` if it cannot listen."""
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """What a broker is to write down: its trace into a folder, its core's inputs into a file; neither must exist."""
+
+    trace: Path | None = None
+    inputs: Path | None = None
+
+
+async def serve(settings: BrokerSettings, stop: asyncio.Event, recording: Recording) -> None:
+    """A broker, until `stop` is set; raises `RegraftError` if it cannot listen, or write where it is to."""
     loop = asyncio.get_running_loop()
     host = Host(settings, loop)
     address, port = split_address(settings.listen)
@@ -76,6 +86,15 @@ async def serve(settings: BrokerSettings, stop: asyncio.Event) -> None:
     except OSError as error:
         raise RegraftError(f"{settings.listen}: cannot listen there: {error.strerror or error}") from error
     with contextlib.ExitStack() as until_the_end:
+        began_ns = host.up_since_ns
+        if recording.trace is not None or recording.inputs is not None:
+            from regraft.net.witness import InputRecord, Witness
+        if recording.trace is not None:
+            witness = Witness(recording.trace, host.name, began_ns, settings.core)
+            host.witness = until_the_end.enter_context(witness)
+        if recording.inputs is not None:
+            record = InputRecord(recording.inputs, host.name, settings.core, began_ns)
+            host.record = until_the_end.enter_context(record)
         if settings.metrics:
             until_the_end.enter_context(_metrics(settings.metrics, host))
         log.info("listening on %s, process %d", settings.listen, host.process)
@@ -92,14 +111,14 @@ async def serve(settings: BrokerSettings, stop: asyncio.Event) -> None:
             await asyncio.sleep(0.01)
 
 
-def run(settings: BrokerSettings) -> None:
+def run(settings: BrokerSettings, recording: Recording) -> None:
     """In this process, until SIGTERM or SIGINT."""
 
     async def until_a_signal() -> None:
         stop = asyncio.Event()
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, stop.set)
-        await serve(settings, stop)
+        await serve(settings, stop, recording)
 
     with asyncio.Runner(loop_factory=new_loop) as runner:
         runner.run(until_a_signal())

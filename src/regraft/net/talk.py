@@ -25,7 +25,7 @@ class _Words(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
 
 class BrokerHello(_Words, frozen=True, tag="broker"):
     """`identity` is drawn anew by each process; `incarnation` is the last of this link that the sender knows; an
-    `exchange` is named where the link is opened for it."""
+    `exchange` is named where the link is opened for it, and the loss that it replaces where that is `announced`."""
 
     name: BrokerName
     identity: Identity
@@ -33,6 +33,7 @@ class BrokerHello(_Words, frozen=True, tag="broker"):
     clock_ns: int
     incarnation: Identity
     exchange: str = ""
+    announced: str = ""
 
 
 class BrokerWelcome(_Words, frozen=True, tag="welcome"):
@@ -166,10 +167,21 @@ class Introduce(_Words, frozen=True, tag="introduce"):
 
 
 class Link(_Words, frozen=True, tag="link"):
-    """Link to that broker, and keep the link; it must have been introduced."""
+    """Link to that broker, and keep the link; it must have been introduced. `announced`: as in the brain's `LinkUp`."""
 
     serial: Identity
     name: BrokerName
+    announced: str = ""
+
+
+class Found(_Words, frozen=True, tag="found"):
+    """The lost link to that broker, in that incarnation, is replaced: the brain's `PathFound`."""
+
+    serial: Identity
+    name: BrokerName
+    incarnation: Identity
+    way: tuple[BrokerName, ...]
+    near: int
 
 
 class Unlink(_Words, frozen=True, tag="unlink"):
@@ -224,7 +236,7 @@ class Status(_Words, frozen=True, tag="is"):
 Greeting = BrokerHello | ClientHello | OperatorHello
 FromBroker = Control | Beacon | Bye | Refused
 FromClient = Ask | Cease | Ping
-FromOperator = AskStatus | Exchange | Introduce | Link | Unlink
+FromOperator = AskStatus | Exchange | Introduce | Link | Found | Unlink
 
 greetings = msgspec.msgpack.Decoder(Greeting)
 broker_answers = msgspec.msgpack.Decoder(BrokerWelcome | Refused)

@@ -18,8 +18,8 @@ import msgspec
 from regraft.broker.inputs import Received, ReceivedDirect
 from regraft.broker.messages import Control, Gray, Informed
 from regraft.model.events import Event
+from regraft.rows import control_cells
 from regraft.sim.agenda import Entry
-from regraft.sim.chronicle import control_cells
 from regraft.sim.network import FRAME_BYTES, HOP_FIELDS_BYTES, Node, Wire
 from regraft.trace import schema as row
 

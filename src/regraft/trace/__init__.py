@@ -58,6 +58,7 @@ from regraft.trace.writer import (
     TraceBuffer,
     run_folder,
     whole_directory,
+    whole_file,
 )
 
 __all__ = [
@@ -110,4 +111,5 @@ __all__ = [
     "run_folder",
     "run_names",
     "whole_directory",
+    "whole_file",
 ]

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import IO, Any, Self
 from urllib.parse import quote
 
 import numpy as np
@@ -125,6 +125,26 @@ def whole_directory(directory: Path) -> Iterator[Path]:
         raise
 
 
+@contextmanager
+def whole_file(file: Path) -> Iterator[IO[bytes]]:
+    """The same for one file: it has its name when the block ends well."""
+    if file.exists() or file.is_symlink():
+        raise UsageError(f"{file}: exists already; name a file that does not")
+    partial = file.with_name(f".{file.name}.partial-{os.getpid()}")
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise RegraftError(f"{file}: cannot be written: {error.strerror}") from error
+    try:
+        with partial.open("xb") as output:
+            yield output
+        partial.rename(file)
+    except OSError as error:
+        raise RegraftError(f"{file}: cannot be written: {error.strerror or error}") from error
+    finally:
+        partial.unlink(missing_ok=True)
+
+
 def run_folder(run: str) -> str:
     """The folder of a run inside its run set."""
     return f"run={quote(run, safe='')}"
@@ -147,9 +167,15 @@ class RunSetWriter:
 
     def write(self, run: str, batches: Iterable[pa.RecordBatch]) -> None:
         """One run, as its batches come; a run is written once."""
+        with self.open(run) as write:
+            for batch in batches:
+                write(batch)
+
+    @contextmanager
+    def open(self, run: str) -> Iterator[Callable[[pa.RecordBatch], None]]:
+        """The same for whoever hands the batches in."""
         folder = self._partial / run_folder(run)
         folder.mkdir()
         without_run = SCHEMA.remove(SCHEMA.get_field_index("run"))
         with pq.ParquetWriter(folder / "part-0.parquet", without_run, compression="zstd") as writer:
-            for batch in batches:
-                writer.write_batch(batch.select(without_run.names))
+            yield lambda batch: writer.write_batch(batch.select(without_run.names))
