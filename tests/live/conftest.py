@@ -1,7 +1,6 @@
 """Live overlays for tests: real processes on loopback, ports that nobody else has, and an end to every wait."""
 
 import asyncio
-import socket
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -12,34 +11,14 @@ import pytest
 
 from regraft.net.loops import new_loop
 from regraft.net.processes import Processes
-from regraft.net.settings import BrokerSettings, LinkSetting, Topology
+from regraft.net.settings import BrokerSettings, Topology, on_free_ports
 
 WITHIN_S = 60.0
 
 
-def free_ports(count: int) -> list[int]:
-    sockets = [socket.socket() for _ in range(count)]
-    try:
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [each.getsockname()[1] for each in sockets]
-    finally:
-        for each in sockets:
-            each.close()
-
-
 def settings_of(links: str, **keys: Any) -> list[BrokerSettings]:
     """Of the brokers of a tree written `a-b b-c`, on free ports."""
-    settings = msgspec.convert({"links": links.split(), **keys}, Topology).settings()
-    address = {each.name: f"127.0.0.1:{port}" for each, port in zip(settings, free_ports(len(settings)), strict=True)}
-    return [
-        msgspec.structs.replace(
-            each,
-            listen=address[each.name],
-            link=tuple(LinkSetting(link.to, address[link.to]) for link in each.link),
-        )
-        for each in settings
-    ]
+    return on_free_ports(msgspec.convert({"links": links.split(), **keys}, Topology).settings())
 
 
 class Running(Processes):

@@ -1,148 +1,109 @@
-"""`regraft demo`: a network that is rewired under load, and what that costs.
+"""`regraft demo`: a live network that is rewired under load, and what that costs.
 
-One scenario (`demo.toml`) is run five times from one seed: with its links left alone, and with links exchanged by each
-protocol in turn, planned and broken. So every column of the table has met the same tree, the same subscriptions, the
-same events and, the first one apart, the same breaks. It runs in the simulator, on one core, without Java.
+Seven brokers run on this machine, a process each, with a client at each that publishes and subscribes. Links are
+exchanged for others by each protocol in turn, drawn from one seed, so that each meets the same first tree. The clients
+keep account of what they were owed and what they got (`net/trial.py`).
+
+`strawman`, `deferred` and `path` mend what breaks: for them the old link is ended and the new one opened. `coordinated`
+is for what is planned: it opens the new link first, and closes the old one when nothing is left on it.
 """
 
+import asyncio
 import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, fields
-from functools import partial
-from importlib.resources import files
+from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    from regraft.broker.config import Reconfiguration
+    from regraft.net.trial import Trial
 
-SCENARIO = "demo.toml"
-SECOND_NS = 1_000_000_000
+LINKS = ("b1-b2", "b1-b3", "b2-b4", "b2-b5", "b3-b6", "b3-b7")
+EXCHANGES = 6
+RATE_HZ = 150.0
+READY_WITHIN_S = 60.0
+
+ALONE, COORDINATED = "left alone", "coordinated"
+# What the brokers are started with, and what is then shown with them.
+SHOWS: tuple[tuple["Reconfiguration", tuple[str, ...]], ...] = (
+    ("strawman", ("strawman",)),
+    ("path", ("path",)),
+    ("deferred", ("deferred", ALONE, COORDINATED)),
+)
+ORDER_SHOWN = (ALONE, "strawman", "deferred", "path", COORDINATED)
 
 INTRODUCTION = """\
-{brokers} simulated brokers route quotes to clients while links are exchanged for others:
-planned (the other link at once) or broken ({gap} s later), by each protocol in turn."""
+{brokers} brokers, a process each, relay events of {brokers} publishers while links are exchanged
+for others, by each protocol in turn."""
 
 CONCLUSION = """\
-Left alone, the network loses nothing. Both protocols mend every routing table, and
-both lose events on the way: Regraft has no protocol yet that does not."""
-
-ALONE, PLANNED, BROKEN = "left alone", "planned", "broken"
-GAP_S = 0.1
-SETTINGS = {
-    ALONE: {"changes.count_max": "0"},
-    PLANNED: {"changes.replace_after_s": "0.0"},
-    BROKEN: {"changes.replace_after_s": str(GAP_S)},
-}
-SHOWS = (
-    ("deferred", ALONE),
-    ("strawman", PLANNED),
-    ("strawman", BROKEN),
-    ("deferred", PLANNED),
-    ("deferred", BROKEN),
-)
+Protocols for links that break mend every routing table, and lose what was under way.
+The one for planned exchanges, coordinated, loses, duplicates and reorders nothing."""
 
 Tell = Callable[[str, str], None]  # what is done now, and how far it is
 
 
-@dataclass(frozen=True, slots=True)
-class Show:
-    """`control_messages` are the (un)subscriptions that the exchange of links has caused, hop by hop."""
-
-    protocol: str
-    links: str
-    changes: int
-    control_messages: int
-    misrouted_events: int
-    events_published: int
-    deliveries_owed: int
-    lost: int
-    duplicated: int
-    out_of_order: int
-    wrong_entries: int
-
-
 def demo(
-    seed: Annotated[int, typer.Option(min=0, help="What the tree, the clients and the breaks are drawn from.")] = 1,
+    seed: Annotated[int, typer.Option(min=0, help="What the exchanges and the events are drawn from.")] = 1,
     as_json: Annotated[bool, typer.Option("--json", help="Print the rows as one JSON object.")] = False,
 ) -> None:
-    """Exchange links of a network while events flow, by each protocol in turn, and print what that cost and lost.
+    """Exchange links of a live network while events flow, by each protocol in turn, and print what that cost and lost.
 
     \b
     Example:
         regraft demo --seed 7
     """
-    from regraft.sim import parse_scenario
+    from regraft.net.loops import new_loop
 
-    brokers = parse_scenario(_text(), {}, SCENARIO).tree.brokers
+    brokers = len(LINKS) + 1
+    if not as_json:
+        print(INTRODUCTION.format(brokers=brokers), flush=True)
+    with _progress() as tell, asyncio.Runner(loop_factory=new_loop) as runner:
+        trials = runner.run(_trials(seed, tell))
     if as_json:
-        print(json.dumps({"seed": seed, "brokers": brokers, "runs": [asdict(show) for show in _shows(seed)]}))
+        print(json.dumps({"seed": seed, "brokers": brokers, "runs": [asdict(trial) for trial in trials]}))
         return
-    print(INTRODUCTION.format(brokers=brokers, gap=GAP_S), flush=True)
-    print(_table(list(_shows(seed))))
+    print(_table(trials))
     print(CONCLUSION)
 
 
-def _text() -> str:
-    return (files("regraft.cli") / SCENARIO).read_text()
-
-
-def _shows(seed: int) -> Iterator[Show]:
-    with _progress() as tell:
-        for number, (protocol, links) in enumerate(SHOWS, start=1):
-            yield _run(protocol, links, seed, partial(tell, f"{number} of {len(SHOWS)}: {protocol}, links {links}"))
-
-
-def _run(protocol: str, links: str, seed: int, tell: Callable[[str], None]) -> Show:
+async def _trials(seed: int, tell: Tell) -> "list[Trial]":
     from regraft.errors import RegraftError
-    from regraft.sim import parse_scenario, simulate
-    from regraft.trace import LEVEL_COUNTED
+    from regraft.net.processes import Processes
+    from regraft.net.settings import Topology, on_free_ports
+    from regraft.net.trial import trial
 
-    scenario = parse_scenario(_text(), {"protocol": protocol, **SETTINGS[links]}, SCENARIO)
-    run = simulate(scenario, seed, name=f"demo/{links}/{protocol}/{seed}", trace=LEVEL_COUNTED)
-    control_messages = 0
-    tell("")
-    for batch in run.batches():
-        control_messages += _caused_by_changes(batch)
-        tell(f"{batch['t_ns'][-1].as_py() / SECOND_NS:.1f} of {scenario.duration_s} s")
-    outcome = run.outcome
-    assert outcome is not None
-    assert outcome.numbers is not None
-    if outcome.violations:
-        raise RegraftError(f"{run.name}: {outcome.violations[0]}")
-    return Show(
-        protocol=protocol,
-        links=links,
-        changes=outcome.changes,
-        control_messages=control_messages,
-        misrouted_events=outcome.misrouted,
-        events_published=outcome.events,
-        deliveries_owed=outcome.numbers.owed,
-        lost=outcome.numbers.lost,
-        duplicated=outcome.numbers.duplicated,
-        out_of_order=outcome.numbers.out_of_order,
-        wrong_entries=outcome.wrong_entries,
-    )
-
-
-def _caused_by_changes(batch: "pa.RecordBatch") -> int:
-    """The messages about subscriptions, hop by hop, that a reconfiguration is the cause of."""
-    import pyarrow.compute as pc
-
-    from regraft.trace import CAUSE_RECONFIGURATION, KIND_HOP, MESSAGE_EVENT
-
-    control = pc.and_(pc.equal(batch["kind"], KIND_HOP), pc.not_equal(batch["message"], MESSAGE_EVENT))
-    caused = pc.and_(control, pc.equal(batch["cause"], CAUSE_RECONFIGURATION))
-    count: int = pc.sum(caused).as_py() or 0
-    return count
+    trials: dict[str, Trial] = {}
+    for reconfiguration, protocols in SHOWS:
+        settings = on_free_ports(Topology(LINKS, reconfiguration=reconfiguration).settings())
+        logs: list[str] = []
+        async with Processes(settings, lambda _, line, logs=logs: logs.append(line)) as brokers:  # type: ignore[misc]
+            for protocol in protocols:
+                tell(protocol, "starting brokers" if protocol == protocols[0] else "")
+                await brokers.whole(READY_WITHIN_S)
+                trials[protocol] = await trial(
+                    brokers,
+                    protocol,
+                    "fifo",
+                    exchanges=0 if protocol == ALONE else EXCHANGES,
+                    rate_hz=RATE_HZ,
+                    seed=seed,
+                    tell=lambda done, of, protocol=protocol: tell(protocol, f"exchange {done + 1} of {of}"),
+                )
+    for protocol in (ALONE, COORDINATED):
+        shown = trials[protocol]
+        if shown.lost or shown.duplicated or shown.out_of_order:
+            raise RegraftError(f"{protocol} was to lose, duplicate and reorder nothing: {shown}")
+    return [trials[protocol] for protocol in ORDER_SHOWN]
 
 
 @contextmanager
 def _progress() -> Iterator[Tell]:
-    """On a terminal one line that is kept up to date; elsewhere a line for each run. Both on the standard error."""
+    """On a terminal one line that is kept up to date, elsewhere a line for each protocol; on the standard error."""
     from rich.console import Console
 
     console = Console(stderr=True)
@@ -160,11 +121,14 @@ def _progress() -> Iterator[Tell]:
         yield lambda what, far: status.update(f"{what}  {far}")
 
 
-def _table(shows: list[Show]) -> str:
-    """A column for each run, as there are more measures than fit side by side."""
+def _table(trials: "list[Trial]") -> str:
+    """A column for each protocol, as there are more measures than fit side by side."""
     lines = []
-    for name in (field.name for field in fields(Show)):
-        cells = [getattr(show, name) for show in shows]
-        words = [f"{cell:,}" if isinstance(cell, int) else cell for cell in cells]
-        lines.append(f"{name.replace('_', ' '):<18}" + "".join(f"{word:>12}" for word in words))
-    return "\n".join(["", *lines[:2], "-" * len(lines[0]), *lines[2:], ""])
+    for name in (field.name for field in fields(trials[0])):
+        cells = [getattr(trial, name) for trial in trials]
+        words = [
+            f"{cell:,.0f}" if isinstance(cell, float) else f"{cell:,}" if isinstance(cell, int) else cell
+            for cell in cells
+        ]
+        lines.append(f"{name.replace('_', ' '):<18}" + "".join(f"{word:>13}" for word in words))
+    return "\n".join(["", lines[0], "-" * len(lines[0]), *lines[1:], ""])

@@ -5,6 +5,7 @@ in the text again; where that finds nothing (a key in an inline table, say), the
 """
 
 import re
+import socket
 import tomllib
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -100,6 +101,27 @@ class Topology(_Table, frozen=True):
             BrokerSettings(name, address, tuple(links[name]), self.when_slow, "", self.limits, self.beacons, core)
             for name, address in addresses.items()
         ]
+
+
+def on_free_ports(settings: list[BrokerSettings]) -> list[BrokerSettings]:
+    """The same brokers on loopback, at ports that nobody has at this moment."""
+    sockets = [socket.socket() for _ in settings]
+    try:
+        for each in sockets:
+            each.bind(("127.0.0.1", 0))
+        ports = [each.getsockname()[1] for each in sockets]
+    finally:
+        for each in sockets:
+            each.close()
+    address = {each.name: f"127.0.0.1:{port}" for each, port in zip(settings, ports, strict=True)}
+    return [
+        msgspec.structs.replace(
+            each,
+            listen=address[each.name],
+            link=tuple(msgspec.structs.replace(link, address=address[link.to]) for link in each.link),
+        )
+        for each in settings
+    ]
 
 
 def read_broker(path: Path) -> BrokerSettings:

@@ -102,7 +102,7 @@ async def trial(
         clients: list[Client] = []
         for number, settings in enumerate(brokers.settings.values()):
             bus = await stack.enter_async_context(
-                Bus(f"regraft://{settings.listen}", f"{protocol}.{settings.name}", EXCHANGE_WITHIN_S)
+                Bus(f"regraft://{settings.listen}", f"{settings.name}.{protocol.replace(' ', '_')}", EXCHANGE_WITHIN_S)
             )
             clients.append(Client(bus, number))
         for client in clients:
