@@ -1,5 +1,6 @@
 """`regraft broker`: one live broker, in this process."""
 
+import json
 import logging
 import sys
 from pathlib import Path
@@ -16,6 +17,7 @@ def broker(
     inputs: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Record the inputs there, for `replay`; it must not exist.")
     ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Log lines are JSON objects.")] = False,
     verbose: Annotated[bool, typer.Option("--verbose", help="Log more.")] = False,
 ) -> None:
     """Run a live broker until it is told to stop (Ctrl-C, SIGTERM).
@@ -32,10 +34,18 @@ def broker(
     from regraft.net.settings import read_broker
 
     settings = read_broker(config)
-    logging.basicConfig(
-        stream=sys.stderr,
-        level=logging.DEBUG if verbose else logging.INFO,
-        format=f"%(asctime)s.%(msecs)03d {settings.name} %(levelname)s %(message)s",
-        datefmt="%H:%M:%S",
-    )
+    handler = logging.StreamHandler(sys.stderr)
+    words = f"%(asctime)s.%(msecs)03d {settings.name} %(levelname)s %(message)s"
+    handler.setFormatter(_JsonLines(settings.name) if as_json else logging.Formatter(words, "%H:%M:%S"))
+    logging.basicConfig(level=logging.DEBUG if verbose else logging.INFO, handlers=[handler])
     run(settings, Recording(trace, inputs))
+
+
+class _JsonLines(logging.Formatter):
+    def __init__(self, broker: str) -> None:
+        super().__init__()
+        self._broker = broker
+
+    def format(self, record: logging.LogRecord) -> str:
+        line = {"time_s": record.created, "broker": self._broker, "level": record.levelname}
+        return json.dumps({**line, "message": record.getMessage()})

@@ -64,6 +64,7 @@ def graph(
         Drawing.TEXT
     ),
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write there and not to the screen.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print brokers and links as one JSON object.")] = False,
 ) -> None:
     """Draw a running overlay.
 
@@ -71,10 +72,14 @@ def graph(
     Example:
         regraft graph --format svg --out overlay.svg
     """
-    from regraft.net.drawing import as_dot, as_svg, as_text
+    from regraft.net.drawing import as_dot, as_svg, as_text, links_of
     from regraft.net.operating import look_at
 
     overlay = _run(look_at([broker]))
+    if as_json:
+        brokers = {name: each.address for name, each in overlay.brokers.items()}
+        print(json.dumps({"brokers": brokers, "links": links_of(overlay.tree()), "unreachable": overlay.unreachable}))
+        return
     draw = {Drawing.TEXT: as_text, Drawing.DOT: as_dot, Drawing.SVG: as_svg}[drawing]
     if out is None:
         print(draw(overlay))

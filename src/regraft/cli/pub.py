@@ -1,5 +1,6 @@
 """`regraft pub`: publish what comes on the standard input, a line an event."""
 
+import json
 import sys
 from typing import Annotated
 
@@ -19,6 +20,9 @@ def pub(
     acknowledged: Annotated[
         bool, typer.Option("--acknowledged", help="Wait for each event until the broker has it.")
     ] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help='At the end, print {"publisher": name, "events": count}.')
+    ] = False,
 ) -> None:
     """Publish the events that come on the standard input.
 
@@ -32,10 +36,12 @@ def pub(
     import regraft
     from regraft.net.cloud import from_cloud_event
 
+    count = 0
     with regraft.connect(broker, name) as bus:
         if not cloudevents:
             for _, _, attributes in read_events(sys.stdin.buffer):
                 bus.publish(attributes, payload.encode(), acknowledged=acknowledged)
+                count += 1
         else:
             for number, line in enumerate(sys.stdin.buffer, start=1):
                 if not line.strip():
@@ -45,4 +51,7 @@ def pub(
                 except UsageError as error:
                     raise UsageError(f"line {number}: {error}") from None
                 bus.publish(attributes, carried or payload.encode(), acknowledged=acknowledged)
+                count += 1
         bus.flush()
+        if as_json:
+            print(json.dumps({"publisher": bus.name, "events": count}))

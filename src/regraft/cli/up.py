@@ -1,6 +1,7 @@
 """`regraft up`: a whole overlay on this machine, until Ctrl-C."""
 
 import asyncio
+import json
 import signal
 import sys
 from pathlib import Path
@@ -23,6 +24,7 @@ def up(
     inputs: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Record each broker's inputs there, in a file of its name.")
     ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the addresses as one JSON object.")] = False,
 ) -> None:
     """Start every broker of an overlay on this machine, a process each, and stop them at Ctrl-C.
 
@@ -38,11 +40,13 @@ def up(
 
     settings = read_topology(topology).settings()
     with asyncio.Runner(loop_factory=new_loop) as runner:
-        code = runner.run(_until_a_signal(settings, trace, inputs))
+        code = runner.run(_until_a_signal(settings, trace, inputs, as_json))
     raise typer.Exit(code)
 
 
-async def _until_a_signal(settings: "list[BrokerSettings]", trace: Path | None, inputs: Path | None) -> int:
+async def _until_a_signal(
+    settings: "list[BrokerSettings]", trace: Path | None, inputs: Path | None, as_json: bool
+) -> int:
     from regraft.net.processes import Processes
 
     stop = asyncio.Event()
@@ -60,8 +64,9 @@ async def _until_a_signal(settings: "list[BrokerSettings]", trace: Path | None, 
         await asyncio.wait([ready, stopped], return_when=asyncio.FIRST_COMPLETED)
         if ready.done():
             ready.result()
-            for each in settings:
-                print(f"{each.name}  regraft://{each.listen}", flush=True)
+            urls = {each.name: f"regraft://{each.listen}" for each in settings}
+            words = "\n".join(f"{name}  {url}" for name, url in urls.items())
+            print(json.dumps({"brokers": urls}) if as_json else words, flush=True)
             await stopped
         ready.cancel()
         return 1 if processes.ended else 0

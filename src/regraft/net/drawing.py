@@ -52,7 +52,7 @@ def as_text(overlay: Overlay) -> str:
 def as_dot(overlay: Overlay) -> str:
     lines = ["graph overlay {"]
     lines += [f'  "{name}" [label="{name}\\n{status.address}"];' for name, status in overlay.brokers.items()]
-    lines += [f'  "{one}" -- "{other}";' for one, other in _links(overlay.tree())]
+    lines += [f'  "{one}" -- "{other}";' for one, other in links_of(overlay.tree())]
     return "\n".join([*lines, "}"])
 
 
@@ -88,7 +88,7 @@ def as_svg(overlay: Overlay) -> str:
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="sans-serif">',
         *(
             f'<line x1="{at[a][0]:g}" y1="{at[a][1]}" x2="{at[b][0]:g}" y2="{at[b][1]}" stroke="#555"/>'
-            for a, b in _links(tree)
+            for a, b in links_of(tree)
         ),
     ]
     for name, (x, y) in at.items():
@@ -100,7 +100,8 @@ def as_svg(overlay: Overlay) -> str:
     return "\n".join([*lines, "</svg>"])
 
 
-def _links(tree: Adjacency) -> list[tuple[str, str]]:
+def links_of(tree: Adjacency) -> list[tuple[str, str]]:
+    """Each once, the end with the smaller name first."""
     return [(one, other) for one in tree for other in tree[one] if one < other]
 
 

@@ -12,7 +12,8 @@ import pytest
 
 from unit.cli.conftest import Regraft
 
-COMMANDS = ["demo", "match", "covers", "sim", "replay", "explain", "bench", "lab"]
+COMMANDS = ["demo", "match", "covers", "sim", "prove", "soak", "replay", "explain"]
+COMMANDS += ["broker", "up", "pub", "sub", "status", "graph", "exchange", "bench", "lab"]
 LAB_COMMANDS = ["list", "run", "report", "fit"]
 
 Start = Callable[..., subprocess.Popen[bytes]]
