@@ -61,7 +61,7 @@ def test_a_subscriber_gets_what_it_asked_for_once_and_in_order(live: Live) -> No
 
 
 @pytest.mark.parametrize("order", ["none", "fifo", "causal"])
-def test_a_coordinated_exchange_under_load_loses_and_duplicates_nothing(live: Live, order: Order) -> None:
+def test_a_planned_exchange_under_load_loses_and_duplicates_nothing(live: Live, order: Order) -> None:
     async def test() -> None:
         async with AsyncExitStack() as stack:
             brokers = await stack.enter_async_context(overlay("a-b b-c b-d"))
@@ -74,8 +74,11 @@ def test_a_coordinated_exchange_under_load_loses_and_duplicates_nothing(live: Li
             subscriptions = [await bus.subscribe("number >= 0").in_force() for bus in subscribers]
             stop = asyncio.Event()
             traffic = asyncio.gather(*(publish_until(bus, stop) for bus in publishers))
-            for removed, added in ((("b", "d"), ("a", "d")), (("a", "d"), ("c", "d"))):
-                cost = await exchange(brokers.addresses, removed, added, "coordinated", order, 30.0)
+            for protocol, removed, added in (
+                ("coordinated", ("b", "d"), ("a", "d")),
+                ("graft", ("a", "d"), ("c", "d")),
+            ):
+                cost = await exchange(brokers.addresses, removed, added, protocol, order, 30.0)
                 assert cost.outcome == "done"
                 assert cost.control_messages > 0
             stop.set()

@@ -10,7 +10,7 @@ from regraft.model.trees import adjacency_of, check_tree
 from regraft.net.trial import draw_exchange, trial
 
 
-@pytest.mark.parametrize("reconfiguration", ["strawman", "path"])
+@pytest.mark.parametrize("reconfiguration", ["strawman", "path", "informed"])
 def test_coordinated_loses_nothing_and_the_others_end_with_whole_tables(
     live: Live, reconfiguration: Reconfiguration
 ) -> None:

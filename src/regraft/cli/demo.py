@@ -4,8 +4,9 @@ Seven brokers run on this machine, a process each, with a client at each that pu
 exchanged for others by each protocol in turn, drawn from one seed, so that each meets the same first tree. The clients
 keep account of what they were owed and what they got (`net/trial.py`).
 
-`strawman`, `deferred` and `path` mend what breaks: for them the old link is ended and the new one opened. `coordinated`
-is for what is planned: it opens the new link first, and closes the old one when nothing is left on it.
+`strawman`, `deferred`, `path` and `informed` mend what breaks: for them the old link is ended and the new one opened.
+`coordinated` and `graft` are for what is planned: the new link is opened first, and the old one closed when nothing is
+left on it.
 """
 
 import asyncio
@@ -27,14 +28,15 @@ EXCHANGES = 6
 RATE_HZ = 150.0
 READY_WITHIN_S = 60.0
 
-ALONE, COORDINATED = "left alone", "coordinated"
+ALONE, PLANNED = "left alone", ("coordinated", "graft")
 # What the brokers are started with, and what is then shown with them.
 SHOWS: tuple[tuple["Reconfiguration", tuple[str, ...]], ...] = (
     ("strawman", ("strawman",)),
     ("path", ("path",)),
-    ("deferred", ("deferred", ALONE, COORDINATED)),
+    ("informed", ("informed",)),
+    ("deferred", ("deferred", ALONE, *PLANNED)),
 )
-ORDER_SHOWN = (ALONE, "strawman", "deferred", "path", COORDINATED)
+ORDER_SHOWN = (ALONE, "strawman", "deferred", "path", "informed", *PLANNED)
 
 INTRODUCTION = """\
 {brokers} brokers, a process each, relay events of {brokers} publishers while links are exchanged
@@ -42,7 +44,7 @@ for others, by each protocol in turn."""
 
 CONCLUSION = """\
 Protocols for links that break mend every routing table, and lose what was under way.
-The one for planned exchanges, coordinated, loses, duplicates and reorders nothing."""
+Those for planned exchanges, coordinated and graft, lose, duplicate and reorder nothing."""
 
 Tell = Callable[[str, str], None]  # what is done now, and how far it is
 
@@ -94,7 +96,7 @@ async def _trials(seed: int, tell: Tell) -> "list[Trial]":
                     seed=seed,
                     tell=lambda done, of, protocol=protocol: tell(protocol, f"exchange {done + 1} of {of}"),
                 )
-    for protocol in (ALONE, COORDINATED):
+    for protocol in (ALONE, *PLANNED):
         shown = trials[protocol]
         if shown.lost or shown.duplicated or shown.out_of_order:
             raise RegraftError(f"{protocol} was to lose, duplicate and reorder nothing: {shown}")
@@ -130,5 +132,5 @@ def _table(trials: "list[Trial]") -> str:
             f"{cell:,.0f}" if isinstance(cell, float) else f"{cell:,}" if isinstance(cell, int) else cell
             for cell in cells
         ]
-        lines.append(f"{name.replace('_', ' '):<18}" + "".join(f"{word:>13}" for word in words))
+        lines.append(f"{name.replace('_', ' '):<18}" + "".join(f"{word:>12}" for word in words))
     return "\n".join(["", lines[0], "-" * len(lines[0]), *lines[1:], ""])

@@ -91,9 +91,9 @@ def exchange(
     remove: Annotated[str, typer.Option(metavar="A-B", help="The link that goes.")],
     add: Annotated[str, typer.Option(metavar="A-C", help="The link that comes.")],
     protocol: Annotated[
-        str, typer.Option(help="coordinated, or the one that the brokers use for links that break.")
+        str, typer.Option(help="coordinated, graft, or the one that the brokers use for links that break.")
     ] = "coordinated",
-    order: Annotated[Ordering, typer.Option(help="What coordinated keeps in order.")] = Ordering.FIFO,
+    order: Annotated[Ordering, typer.Option(help="What coordinated and graft keep in order.")] = Ordering.FIFO,
     broker: Address = DEFAULT_ADDRESS,
     within_s: Annotated[float, typer.Option(min=0.1, help="Give up after so many seconds.")] = 60.0,
     as_json: Annotated[bool, typer.Option("--json", help="Print the cost as one JSON object.")] = False,

@@ -34,6 +34,7 @@ from regraft.broker.effects import (
     Released,
     Route,
     Send,
+    SendDirect,
     SetTimer,
     TellInForce,
 )
@@ -172,6 +173,10 @@ class Host:
                 self._forward(effect)
             case Send():
                 self._send(effect)
+            case SendDirect():
+                self.counters["control_informed"] += 1
+                self.counters["control_filters"] += len(effect.message.stale)
+                self.links.send_direct(effect.broker, effect.message)
             case SetTimer():
                 self._set_timer(effect.name, effect.after_ns)
             case CancelTimer():

@@ -1,157 +1,41 @@
-"""Links to other brokers: who opens them, when they count as lost, and what incarnation they are.
+"""Links to other brokers: who opens them, again and again, and what incarnation they are.
 
-A link is opened by the side that is configured to, again and again, with a wait that doubles up to a bound. The two
-ends greet each other; the side that accepts says which incarnation this is, one more than either knows. What belongs to
-an incarnation ends with its connection, so that nothing of an earlier one can arrive on a later.
+A link is opened by the side that is configured to, with a wait that doubles up to a bound. The two ends greet each
+other; the side that accepts says which incarnation this is, one more than either knows. What belongs to an incarnation
+ends with its connection, so that nothing of an earlier one can arrive on a later.
 
-A link is lost when its connection ends, or when too many beacons fail to come: `missed` of the last `of`. Whatever
-arrives counts as a beacon; while we do not read from it ourselves, silence means nothing.
-
-A side that closes a link says `Bye` and reads on until the other side has closed, so that what was under way still
-arrives. Where the link is closed for good (another has replaced it), neither side opens it again.
+Where a link is closed for good (another has replaced it), neither side opens it again.
 """
 
 import asyncio
+import contextlib
 import logging
 import time
 from functools import partial
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from regraft.broker.inputs import LinkDown, LinkRefused, LinkUp, Received, TablesDiffer
-from regraft.broker.messages import Lock
+from regraft.broker.inputs import LinkDown, LinkRefused, LinkUp
+from regraft.broker.messages import Informed
 from regraft.errors import UsageError
-from regraft.net.connection import CLOSE_AFTER_S, SECOND_NS, Connection
+from regraft.net.calling import Caller, Sender
+from regraft.net.connection import Connection
+from regraft.net.link import Link
 from regraft.net.settings import split_address
 from regraft.net.talk import (
-    Beacon,
     BrokerHello,
     BrokerWelcome,
-    Bye,
-    Refused,
-    broker_answers,
-    from_broker,
+    Direct,
 )
-from regraft.net.wire import WireError, control_frame, decode_control
+from regraft.net.wire import WireError, control_frame
 
 if TYPE_CHECKING:
-    import msgspec
-
     from regraft.net.host import Host
 
 AGAIN_AFTER_S = 0.05
 AGAIN_AFTER_S_MAX = 2.0
-MENDED_MAX = 3
 
 log = logging.getLogger("regraft")
-
-
-class Link:
-    """One incarnation, at this end."""
-
-    def __init__(
-        self, host: "Host", line: Connection, name: str, identity: int, incarnation: int, exchange: str
-    ) -> None:
-        self.name = name
-        self.identity = identity
-        self.incarnation = incarnation
-        self.exchange = exchange
-        self.line = line
-        self.opened_here = False
-        self.closing = False
-        self.same_here = self.same_there = False  # whether each end has found the other's digest to be its own
-        self.events_in = self.events_out = 0
-        self._host = host
-        self._mended = 0  # since the tables last agreed
-        self._differ_since_ns = 0
-        self._misses = 0  # a bit for each of the last intervals
-        self._looked_ns = host.now_ns()
-
-    @property
-    def agreed(self) -> bool:
-        return self.same_here and self.same_there
-
-    # --- frames that come
-
-    def event(self, data: bytes, begin: int, end: int) -> None:
-        self.events_in += 1
-        self._host.event_from_link(self.name, data, begin, end)
-
-    def control(self, body: bytes) -> None:
-        message = decode_control(from_broker, body)
-        match message:
-            case Beacon():
-                self._compare(message)
-            case Bye():
-                self._host.links.said_bye(self, message.reason)
-            case Refused():
-                self.line.close(f"{self.name} refuses: {message.reason}")
-            case _:
-                if isinstance(message, Lock):
-                    self._host.hear_of(message.exchange)
-                self._host.give(Received(self.name, message))
-
-    def ended(self, reason: str) -> None:
-        self._host.links.lost(self, reason)
-
-    # --- frames that go
-
-    def relay(self, frame: bytes) -> None:
-        if not self.closing:
-            self.events_out += 1
-            self.line.send(frame)
-
-    def say(self, message: "msgspec.Struct") -> int:
-        return 0 if self.closing else self.line.say(message)
-
-    def part(self, reason: str) -> None:
-        """End the link; what is under way still arrives."""
-        if self.closing:
-            return
-        self.say(Bye(reason))
-        self.closing = True
-        self._host.loop.call_later(CLOSE_AFTER_S, self.line.abort, reason)
-
-    # --- signs of life
-
-    def look(self, now_ns: int, missed: int, of: int) -> None:
-        """To be called once an interval."""
-        missing = self.line.heard_ns < self._looked_ns and not self.line.deaf
-        self._looked_ns = now_ns
-        self._misses = (self._misses << 1 | missing) & ((1 << of) - 1)
-        if self._misses.bit_count() >= missed:
-            self.line.abort(f"{missed} of {of} beacons did not come")
-        else:
-            self.beacon()
-
-    def beacon(self) -> None:
-        self.say(Beacon(self._host.digests.told(self.name), self.same_here))
-
-    def _compare(self, beacon: Beacon) -> None:
-        self.same_there = beacon.agreed
-        heard = self._host.digests.heard(self.name)
-        if beacon.told is None or heard is None:
-            return
-        before, self.same_here = self.same_here, beacon.told == heard
-        if self.same_here:
-            self._mended = self._differ_since_ns = 0
-            if not before:
-                self.beacon()
-            return
-        # `path` changes both ends by one message, so that a digest may cross it: only what lasts is a difference.
-        host, now_ns = self._host, self._host.now_ns()
-        self._differ_since_ns = self._differ_since_ns or now_ns
-        if now_ns - self._differ_since_ns < host.settings.beacons.every_s * SECOND_NS:
-            return
-        self._differ_since_ns = now_ns
-        host.counters["tables_differed"] += 1
-        host.complain(f"differ {self.name}", f"{self.name} and we hold different tables; both say everything again")
-        if self._mended == MENDED_MAX:
-            self.part(f"the tables differ after they were mended {MENDED_MAX} times")
-            return
-        self._mended += 1
-        host.give(TablesDiffer(self.name))
-        self.beacon()
 
 
 class Links:
@@ -165,6 +49,7 @@ class Links:
         self._incarnations: dict[str, int] = {}
         self._dialling: dict[str, asyncio.Task[None]] = {}
         self._stopping = False
+        self._saying: dict[asyncio.Task[None], None] = {}
         self._announced: dict[str, str] = {}  # of links that are wanted and not up yet
         self._opening: dict[str, str] = {}  # neighbour -> exchange, until the link is up or refused
         self._dice = Random(f"{host.name} {host.identity}")
@@ -229,7 +114,7 @@ class Links:
         loop = self._host.loop
         outcome: asyncio.Future[str] = loop.create_future()
         limit = self._host.settings.limits.link_frame_bytes_max
-        accept = partial(_Caller, self._host, name, exchange, outcome)
+        accept = partial(Caller, self._host, name, exchange, outcome)
         connection: Connection | None = None
         try:
             async with asyncio.timeout(self._host.settings.limits.greeting_within_s):
@@ -244,6 +129,20 @@ class Links:
         finally:
             if connection is not None and not outcome.done():
                 connection.abort("gave up")
+
+    def send_direct(self, name: str, message: Informed) -> None:
+        """Over a connection for it alone; where that cannot be opened, it is lost."""
+        host = self._host
+        if name in self.addresses:
+            frame = control_frame(Direct(host.name, time.time_ns(), message))
+            address = split_address(self.addresses[name])
+            task = host.loop.create_task(self._say(frame, address))
+            self._saying[task] = None
+            task.add_done_callback(lambda done: self._saying.pop(done, None))
+
+    async def _say(self, frame: bytes, address: tuple[str, int]) -> None:
+        with contextlib.suppress(OSError):
+            await self._host.loop.create_connection(lambda: Sender(frame), *address)
 
     # --- greetings
 
@@ -353,47 +252,3 @@ class Links:
         host.traffic.look()
         host.guests.look()
         host.loop.call_later(beacons.every_s, self._look)
-
-
-class _Caller:
-    """We have opened a connection and wait for the other broker's answer."""
-
-    def __init__(
-        self, host: "Host", name: str, exchange: str, outcome: "asyncio.Future[str]", line: Connection
-    ) -> None:
-        self._host = host
-        self._name = name
-        self._exchange = exchange
-        self._outcome = outcome
-        self._line = line
-        self._announced = host.links.announced(name)
-        line.say(host.links.hello(host.links.incarnation_of(name), exchange, self._announced))
-
-    def event(self, data: bytes, begin: int, end: int) -> None:
-        raise WireError("an event before the greeting was answered")
-
-    def control(self, body: bytes) -> None:
-        answer: Any = decode_control(broker_answers, body)
-        links = self._host.links
-        if isinstance(answer, Refused):
-            self._fail(f"refused: {answer.reason}")
-        elif answer.name != self._name:
-            self._fail(f"the broker there is called {answer.name}")
-        elif self._name in links.up or self._outcome.done():
-            self._fail("it is linked already")
-        elif answer.incarnation <= links.incarnation_of(self._name):
-            self._fail("its incarnation is an old one")
-        else:
-            self._outcome.set_result("")
-            link = Link(self._host, self._line, self._name, answer.identity, answer.incarnation, self._exchange)
-            link.opened_here = True
-            links.came_up(link, self._announced)
-
-    def ended(self, reason: str) -> None:
-        if not self._outcome.done():
-            self._outcome.set_result(reason)
-
-    def _fail(self, reason: str) -> None:
-        if not self._outcome.done():
-            self._outcome.set_result(reason)
-        self._line.close(reason)

@@ -14,7 +14,7 @@ from typing import Any, Self
 
 import msgspec
 
-from regraft.broker.messages import Order, change_name
+from regraft.broker.messages import Order, Routes, change_name
 from regraft.errors import NetworkError, UsageError
 from regraft.model.trees import Adjacency, Link, component, path
 from regraft.net import talk
@@ -26,7 +26,7 @@ ANSWER_WITHIN_S = 5.0
 FRAME_BYTES_MAX = 64 * 1_048_576
 POLL_S = 0.05
 SHORT_S = 0.002
-COORDINATED = "coordinated"
+COORDINATED: dict[str, Routes] = {"coordinated": "laid", "graft": "grafted"}
 
 
 class Controls(asyncio.Protocol):
@@ -84,9 +84,11 @@ class Controls(asyncio.Protocol):
     async def unlink(self, name: str) -> None:
         await self._ask(talk.Unlink(0, name))
 
-    async def exchange(self, name: str, cycle: tuple[str, ...], near: int, order: Order, within_s: float) -> str:
+    async def exchange(
+        self, name: str, cycle: tuple[str, ...], near: int, order: Order, routes: Routes, within_s: float
+    ) -> str:
         """Returns the outcome."""
-        answer: talk.Ended = await self._ask(talk.Exchange(0, name, cycle, near, order), within_s)
+        answer: talk.Ended = await self._ask(talk.Exchange(0, name, cycle, near, order, routes), within_s)
         return answer.outcome
 
     async def _ask(self, question: msgspec.Struct, within_s: float = ANSWER_WITHIN_S) -> Any:
@@ -249,16 +251,18 @@ async def exchange(
     ):
         await a1.introduce(added[1], address_of[added[1]])
         outcome = "done"
-        if protocol == COORDINATED:
-            outcome = await r1.exchange(name, cycle, near, order, within_s)
-        elif protocol == "path":
+        if protocol in COORDINATED:
+            outcome = await r1.exchange(name, cycle, near, order, COORDINATED[protocol], within_s)
+        elif protocol in ("path", "informed"):
             incarnation = next(
                 link.incarnation for link in before.brokers[removed[0]].links if link.neighbour == removed[1]
             )
             await r2.unlink(removed[0])
             await asyncio.gather(r1.until_linked(removed[1], False), r2.until_linked(removed[0], False))
             await a1.link(added[1], change_name(*removed, incarnation, comes=False))
-            await a1.until_linked(added[1], True)
+            async with Controls(address_of[added[1]]) as a2:
+                await asyncio.gather(a1.until_linked(added[1], True), a2.until_linked(added[0], True))
+            await asyncio.gather(*(r.introduce(a, address_of[a]) for r, a in ((r1, added[0]), (r2, added[1]))))
             await r2.found(removed[0], incarnation, cycle, near)
             await r1.found(removed[1], incarnation, cycle, near)
         else:
@@ -284,7 +288,7 @@ async def exchange(
 
 def _control(status: talk.Status) -> int:
     """How many messages this broker has sent that an exchange can be the cause of."""
-    kinds = ("subscribe", "unsubscribe", "lock", "signal", "reroute", "rerouted")
+    kinds = ("subscribe", "unsubscribe", "lock", "signal", "reroute", "rerouted", "informed", "graft", "compare")
     return sum(status.counters.get(f"control_{kind}", 0) for kind in kinds)
 
 
@@ -324,14 +328,14 @@ def _cycle(overlay: Overlay, removed: Link, added: Link) -> tuple[tuple[str, ...
 
 
 def _check_protocol(overlay: Overlay, protocol: str) -> None:
-    if protocol == COORDINATED:
+    if protocol in COORDINATED:
         return
     others = dict.fromkeys(
         status.reconfiguration for status in overlay.brokers.values() if status.reconfiguration != protocol
     )
     if others:
-        running = ", ".join(others)
+        planned = " or ".join(COORDINATED)
         raise UsageError(
-            f"protocol {protocol}: the brokers run {running} for links that are not exchanged by {COORDINATED}; "
-            f"the key core.reconfiguration of their configuration says which"
+            f"protocol {protocol}: where links break, the brokers run {', '.join(others)} (the key "
+            f"core.reconfiguration of their configuration); a planned exchange is by {planned}"
         )

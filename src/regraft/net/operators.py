@@ -6,7 +6,7 @@ is told otherwise.
 
 from typing import TYPE_CHECKING, Any
 
-from regraft.broker.inputs import ExchangeOrdered, PathFound
+from regraft.broker.inputs import EndFound, ExchangeOrdered, PathFound
 from regraft.broker.reconfiguration.cycle import is_way
 from regraft.errors import UsageError
 from regraft.net.connection import Connection
@@ -80,12 +80,16 @@ class Operator:
         host, way = self._host, found.way
         if not is_way(way, found.near) or {host.name, found.name} != {way[0], way[-1]}:
             self.line.say(Denied(found.serial, f"{' '.join(way)} does not lead from {host.name} to {found.name}"))
-        elif host.settings.core.reconfiguration != "path":
-            self.line.say(Denied(found.serial, f"{host.name} does not run the protocol path"))
+        elif (protocol := host.settings.core.reconfiguration) not in ("path", "informed"):
+            self.line.say(Denied(found.serial, f"{host.name} runs {protocol}, which needs to know of no new link"))
         elif found.name in host.links.up:
             self.line.say(Denied(found.serial, f"{host.name} and {found.name} are linked"))
         else:
-            host.give(PathFound(found.name, found.incarnation, way, found.near))
+            if protocol == "path":
+                host.give(PathFound(found.name, found.incarnation, way, found.near))
+            else:
+                new_end = way[found.near - 1] if host.name == way[0] else way[found.near]
+                host.give(EndFound(found.name, found.incarnation, new_end))
             self.line.say(Done(found.serial))
 
     def ended(self, reason: str) -> None:
@@ -102,7 +106,7 @@ class Operators:
             operator.line.say(Denied(asked.serial, f"an exchange {asked.exchange} is under way"))
             return
         self._waiting[asked.exchange] = operator, asked.serial
-        self._host.order_exchange(ExchangeOrdered(asked.exchange, asked.cycle, asked.near, asked.order))
+        self._host.order_exchange(ExchangeOrdered(asked.exchange, asked.cycle, asked.near, asked.order, asked.routes))
 
     def exchange_ended(self, exchange: str, outcome: str) -> None:
         self._host.counters[f"exchanges_{outcome}"] += 1

@@ -13,13 +13,14 @@ from prometheus_client import CollectorRegistry, start_http_server
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
+from regraft.broker.inputs import ReceivedDirect
 from regraft.errors import RegraftError
 from regraft.net.connection import Connection
 from regraft.net.host import Host
 from regraft.net.loops import new_loop
 from regraft.net.operators import Operator
 from regraft.net.settings import BrokerSettings, split_address
-from regraft.net.talk import BrokerHello, ClientHello, OperatorHello, greetings
+from regraft.net.talk import BrokerHello, ClientHello, Direct, OperatorHello, greetings
 from regraft.net.wire import WireError, decode_control
 
 BACKLOG = 4_096
@@ -42,7 +43,7 @@ class Stranger:
 
     def control(self, body: bytes) -> None:
         host, line = self._host, self._line
-        hello: BrokerHello | ClientHello | OperatorHello = decode_control(greetings, body)
+        hello: BrokerHello | ClientHello | OperatorHello | Direct = decode_control(greetings, body)
         self._late.cancel()
         off_s = abs(time.time_ns() - hello.clock_ns) / SECOND_NS
         if off_s > host.settings.limits.clock_off_max_s:
@@ -52,6 +53,9 @@ class Stranger:
                 host.links.called(line, hello)
             case ClientHello():
                 host.guests.arrive(line, hello)
+            case Direct():
+                host.give(ReceivedDirect(hello.name, hello.message))
+                line.close("it has said what it had to say")
             case OperatorHello():
                 line.become(Operator(host, line), host.settings.limits.frame_bytes_max)
 

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import msgspec
 
-from regraft.broker.messages import Control, Order
+from regraft.broker.messages import Control, Informed, Order, Routes
 from regraft.net.wire import Name
 
 BrokerName = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_.]{1,64}$")]
@@ -67,6 +67,14 @@ class OperatorHello(_Words, frozen=True, tag="operator"):
 
 class OperatorWelcome(_Words, frozen=True, tag="welcome"):
     broker: BrokerName
+
+
+class Direct(_Words, frozen=True, tag="direct"):
+    """A message of a broker to one that need not be its neighbour; there is no answer, and nothing may follow."""
+
+    name: BrokerName
+    clock_ns: int
+    message: Informed
 
 
 class Refused(_Words, frozen=True, tag="refused"):
@@ -156,6 +164,7 @@ class Exchange(_Words, frozen=True, tag="exchange"):
     cycle: tuple[BrokerName, ...]
     near: int
     order: Order
+    routes: Routes = "laid"
 
 
 class Introduce(_Words, frozen=True, tag="introduce"):
@@ -175,7 +184,7 @@ class Link(_Words, frozen=True, tag="link"):
 
 
 class Found(_Words, frozen=True, tag="found"):
-    """The lost link to that broker, in that incarnation, is replaced: the brain's `PathFound`."""
+    """The lost link to that broker, in that incarnation, is replaced: the brain's `PathFound` or `EndFound`."""
 
     serial: Identity
     name: BrokerName
@@ -233,7 +242,7 @@ class Status(_Words, frozen=True, tag="is"):
     counters: dict[str, int]
 
 
-Greeting = BrokerHello | ClientHello | OperatorHello
+Greeting = BrokerHello | ClientHello | OperatorHello | Direct
 FromBroker = Control | Beacon | Bye | Refused
 FromClient = Ask | Cease | Ping
 FromOperator = AskStatus | Exchange | Introduce | Link | Found | Unlink

@@ -18,7 +18,6 @@ from regraft.trace import schema as row
 encode_json = msgspec.json.encode
 
 
-
 class Chronicle:
     """Rows go into the buffer in the order of the calls; the counts are over the whole run."""
 
