@@ -16,6 +16,7 @@ from regraft.cli import (
     lab,
     match,
     operating,
+    plan,
     prove,
     pub,
     replay,
@@ -41,6 +42,7 @@ app.command("covers")(covers.covers)
 app.command("sim")(sim.sim)
 app.command("prove")(prove.prove)
 app.command("soak")(soak.soak)
+app.command("plan")(plan.plan)
 app.command("replay")(replay.replay)
 app.command("explain")(explain.explain)
 app.command("broker")(broker.broker)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from regraft.sim import Recorder
 
 VIOLATED = 1
+ACCOUNTS_MAX = 40
 
 
 class Level(StrEnum):
@@ -105,10 +106,31 @@ def _recorder(file: Path, config: "BrokerConfig") -> Iterator["Recorder"]:
 
 
 def _in_words(run: str, outcome: dict[str, object]) -> str:
-    numbers, violations = outcome.pop("numbers"), outcome.pop("violations")
+    numbers, violations, accounts = (outcome.pop(name) for name in ("numbers", "violations", "reconfigurations"))
     assert isinstance(violations, list)
+    assert isinstance(accounts, list)
     lines = [f"run {run}"]
     if isinstance(numbers, dict):  # a summed trace keeps no account of single events
         lines.append("  ".join(f"{name.replace('_', ' ')} {count}" for name, count in numbers.items()))
     lines += [f"{name.replace('_', ' ')} {value}" for name, value in outcome.items()]
+    lines += _account_table(accounts)
     return "\n".join([*lines, *(f"violated: {violation}" for violation in violations)])
+
+
+def _account_table(accounts: list[dict[str, object]]) -> list[str]:
+    """What each reconfiguration cost, and the floor that it is to be compared with."""
+    if not accounts:
+        return []
+    header = [name.replace("_", " ") for name in accounts[0]]
+    rows = [["-" if cell in (None, "") else str(cell) for cell in account.values()] for account in accounts]
+    shown = [header, *rows[:ACCOUNTS_MAX]]
+    widths = [max(len(row[column]) for row in shown) for column in range(len(header))]
+    lines = [
+        "  ".join(
+            cell.ljust(width) if column < 2 else cell.rjust(width)
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in shown
+    ]
+    more = [f"and {len(rows) - ACCOUNTS_MAX} more; --json has all"] if len(rows) > ACCOUNTS_MAX else []
+    return ["", *lines, *more]

@@ -3,7 +3,7 @@
 A tree, or a forest, is an adjacency: for each broker its neighbours, with something about each link (a latency, say).
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 
 from regraft.errors import ScenarioError
 
@@ -20,6 +20,7 @@ def split_link(text: str, place: str) -> Link:
 
 
 def in_order(a: str, b: str) -> Link:
+    """The same for both ways to write a link."""
     return (a, b) if a < b else (b, a)
 
 
@@ -65,6 +66,40 @@ def component(adjacency: Adjacency, start: str) -> dict[str, None]:
                 found[neighbour] = None
                 queue.append(neighbour)
     return found
+
+
+def connected(adjacency: Adjacency, a: str, b: str) -> bool:
+    """Looks from both ends in turn, so that it takes as long as the smaller of two parts is large."""
+    found = ({a: None}, {b: None})
+    queues = ([a], [b])
+    place = 0
+    while place < len(queues[0]) and place < len(queues[1]):
+        for here, there, queue in zip(found, found[::-1], queues, strict=True):
+            if queue[place] in there:
+                return True
+            for neighbour in adjacency[queue[place]]:
+                if neighbour not in here:
+                    here[neighbour] = None
+                    queue.append(neighbour)
+        place += 1
+    return b in found[0] or a in found[1]
+
+
+def behind(adjacency: Adjacency, cycle: Sequence[str], local: Mapping[str, int]) -> list[int]:
+    """For each broker of a cycle, or of a way, the filters of the brokers that are connected with the rest by it."""
+    seen = dict.fromkeys(cycle)
+    filters = []
+    for start in cycle:
+        union = 0
+        queue = [start]
+        for broker in queue:
+            union |= local[broker]
+            for neighbour in adjacency[broker]:
+                if neighbour not in seen:
+                    seen[neighbour] = None
+                    queue.append(neighbour)
+        filters.append(union)
+    return filters
 
 
 def path(adjacency: Adjacency, start: str, end: str) -> list[str]:

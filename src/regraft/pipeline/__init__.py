@@ -12,6 +12,7 @@ from regraft.pipeline.audit import audit, audit_clients, delivery_over_time, sta
 from regraft.pipeline.exchanges import exchanges
 from regraft.pipeline.overhead import outcomes, overhead
 from regraft.pipeline.reading import Trace, read_trace
+from regraft.pipeline.reconfigurations import reconfigurations, reconfigurations_by_run
 from regraft.pipeline.results import ALL_MEASURES, PointOf, measures, results
 from regraft.pipeline.session import spark_session, spark_trouble
 from regraft.pipeline.soak import soak_round
@@ -30,6 +31,8 @@ __all__ = [
     "outcomes",
     "overhead",
     "read_trace",
+    "reconfigurations",
+    "reconfigurations_by_run",
     "results",
     "soak_round",
     "spark_session",

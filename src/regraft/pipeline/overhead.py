@@ -18,6 +18,7 @@ and misrouted events. To these come, where there are any, the messages that a pr
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
+from regraft.pipeline.reconfigurations import filters_carried
 from regraft.trace import (
     ACKNOWLEDGEMENT_MESSAGES,
     CAUSE_RECONFIGURATION,
@@ -46,12 +47,11 @@ def overhead(trace: DataFrame) -> DataFrame:
     control = ~event & ~message.isin(*ACKNOWLEDGEMENT_MESSAGES)
     subscribing = message.isin(MESSAGE_SUBSCRIBE, MESSAGE_UNSUBSCRIBE)
     reconfiguring = F.col("cause") == CAUSE_RECONFIGURATION
-    one_filter = F.col("filter").isNotNull().cast("bigint")
     interval_begin_ns = F.when(event, F.col("t_ns"))
     counted = (
         trace.where(F.col("kind") == KIND_HOP)
         .withColumn("count", F.when(event, F.coalesce(_from_attributes("count"), F.lit(1))).otherwise(1))
-        .withColumn("filters", F.coalesce(_from_attributes("filters"), one_filter))
+        .withColumn("filters", filters_carried())
         .groupBy("run")
         .agg(
             _total("messages", control, 1),

@@ -24,6 +24,7 @@ from regraft.errors import UsageError
 from regraft.pipeline.audit import audit, delivery_over_time, steady_clients
 from regraft.pipeline.exchanges import OVER_CYCLE, over_cycle
 from regraft.pipeline.overhead import NS_PER_S, outcomes, overhead
+from regraft.pipeline.reconfigurations import reconfigurations_by_run
 
 CONFIDENCE = 0.95
 
@@ -45,10 +46,11 @@ OF_OVERHEAD = (
     "event_hops_per_s",
 )
 OF_OUTCOMES = ("violations", "wrong_entries", "changes")
+OF_RECONFIGURATIONS = ("floor", "floor_ratio", "touched", "touched_off_path")
 # Over the time of publication, in seconds; that of the core over what is owed to clients that never cancel a
 # subscription.
 OVER_TIME = ("delivered_percent", "core_delivered_percent")
-ALL_MEASURES = (*OF_AUDIT, *OF_OVERHEAD, *OF_OUTCOMES, *OVER_TIME, *OVER_CYCLE)
+ALL_MEASURES = (*OF_AUDIT, *OF_OVERHEAD, *OF_OUTCOMES, *OF_RECONFIGURATIONS, *OVER_TIME, *OVER_CYCLE)
 
 POINT_SCHEMA = pa.schema(
     [
@@ -79,9 +81,15 @@ def measures(trace: DataFrame, names: Collection[str]) -> DataFrame:
     unknown = [name for name in names if name not in ALL_MEASURES]
     if unknown or not names:
         raise UsageError(f"no such measure: {', '.join(unknown) or 'none named'}; there are {', '.join(ALL_MEASURES)}")
+    sources = (
+        (audit, OF_AUDIT),
+        (overhead, OF_OVERHEAD),
+        (outcomes, OF_OUTCOMES),
+        (reconfigurations_by_run, OF_RECONFIGURATIONS),
+    )
     tables = [
         _long(make(trace), [name for name in offered if name in names])
-        for make, offered in ((audit, OF_AUDIT), (overhead, OF_OVERHEAD), (outcomes, OF_OUTCOMES))
+        for make, offered in sources
         if any(name in names for name in offered)
     ]
     for name in OVER_TIME:

@@ -65,7 +65,7 @@ def plan(current: Sequence[Link], wanted: Sequence[Link]) -> tuple[Group, ...]:
     if common:
         coming, going = _leaves(after, common), _leaves(before, common)
     else:
-        last, first = next(iter(before)), next(iter(after))
+        last, first = min(before), min(after)  # whatever order the links are written in
         coming = [[(first, last)], *_leaves(after, [first])]
         going = [[(last, first)], *_leaves(before, [last])]
     going.reverse()

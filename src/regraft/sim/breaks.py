@@ -2,7 +2,8 @@
 
 A replacement belongs to the break whose two sides it joins. As long as every break that waits is replaced by a link
 between its own two sides there is only one such break: contracted to its parts, with the breaks that wait as links, the
-forest is a tree. A link that joins the sides of no break (a crashed broker comes back) is announced to nobody.
+forest is a tree. A link that joins the sides of no break (a crashed broker comes back) is announced to nobody, and on
+no account.
 
 The overlay manager is the world's. Under `path` it tells both ends of the broken link the way between them, by way of
 the new link; under `informed`, each the end of the new link in its part of the tree; under `auto`, what it knows and
@@ -14,13 +15,12 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from regraft.broker.effects import SendDirect
 from regraft.broker.inputs import EndFound, PathFound
 from regraft.broker.messages import Order, change_name
-from regraft.model.trees import in_order, path
+from regraft.model.trees import Link, in_order, path
 from regraft.planning import Knowledge, Known, choose
+from regraft.sim.accounts import Entry
 from regraft.sim.network import Node, Wire
 from regraft.trace import schema as row
 
@@ -43,7 +43,8 @@ class Breaks:
         incarnation = world.incarnations[in_order(a, b)]
         name = change_name(a, b, incarnation, comes=False)
         self._open[name] = (a, b, incarnation)
-        known: dict[str, object] = {"removed": (a, b)}
+        world.chronicle.accounts.entries[name] = Entry((a, b), (name,))
+        known: dict[str, object] = {"removed": (a, b), "changes": (name,)}
         if world.config.reconfiguration == "auto":
             known |= asdict(choose(Known(planned=False, order=None, knowledge="nothing", under_way=0)))
         self._write(row.KIND_RECONFIGURATION_BEGIN, a, name, known)
@@ -59,9 +60,8 @@ class Breaks:
                 if head and tail:
                     del self._open[name]
                     way, near = (*head, *tail), len(head)
-                    known = {"outcome": "replaced", "removed": (r1, r2), "added": (a1, a2), "cycle": way, "near": near}
                     chosen = self.chosen(planned=False, order=None)
-                    self._write(row.KIND_RECONFIGURATION_END, r1, name, known | chosen)
+                    self._replaced(name, (r1, r2), (a1, a2), way, near, chosen)
                     self.announce(incarnation, way, near, latency_ns, loss, chosen)
                     return
         world.link_up(a, b, latency_ns, loss)
@@ -107,6 +107,17 @@ class Breaks:
             latency_ns = self._latencies_ns[effect.message.reconfiguration]
             world.traffic.send(Wire(node, target, latency_ns, 0.0), effect.message)
 
+    def _replaced(
+        self, name: str, removed: Link, added: Link, cycle: tuple[str, ...], near: int, chosen: dict[str, str]
+    ) -> None:
+        world = self._world
+        come = world.incarnations.get(in_order(*added), 0) + 1
+        changes = (name, change_name(*added, come, comes=True))
+        floor = world.oracle.floor(cycle, near)
+        world.chronicle.accounts.entries[name] = Entry(removed, changes, cycle, "replaced", floor)
+        known: dict[str, object] = {"outcome": "replaced", "removed": removed, "added": added}
+        known |= {"cycle": cycle, "near": near, "changes": changes, "floor": floor}
+        self._write(row.KIND_RECONFIGURATION_END, removed[0], name, known | chosen)
+
     def _write(self, kind: str, broker: str, name: str, known: dict[str, object]) -> None:
-        text = msgspec.json.encode(known).decode()
-        self._world.chronicle.reconfiguration(self._world.now_ns, kind, broker, name, text)
+        self._world.chronicle.reconfiguration(self._world.now_ns, kind, broker, name, known)

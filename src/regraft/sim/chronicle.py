@@ -11,6 +11,7 @@ import msgspec
 from regraft.broker.effects import Released
 from regraft.model.events import Event, Value
 from regraft.rows import ControlCells
+from regraft.sim.accounts import Accounts
 from regraft.sim.network import Wire
 from regraft.trace import TraceBuffer
 from regraft.trace import schema as row
@@ -24,6 +25,7 @@ class Chronicle:
     def __init__(self, trace: TraceBuffer, level: str) -> None:
         self.published = self.delivered = self.dropped = 0
         self.event_hops = self.misrouted_hops = self.control_hops = 0
+        self.accounts = Accounts()
         self._append = trace.append
         self.full = level == row.LEVEL_FULL
         self._summed = level == row.LEVEL_SUMMED
@@ -34,8 +36,9 @@ class Chronicle:
     def topology(self, now_ns: int, kind: str, broker: str, peer: str | None = None) -> None:
         self._append((now_ns, kind, broker, peer, None, None, None, None, None, None, None, None))
 
-    def reconfiguration(self, now_ns: int, kind: str, broker: str, name: str, known: str) -> None:
-        self._append((now_ns, kind, broker, None, None, None, None, None, None, name, None, known))
+    def reconfiguration(self, now_ns: int, kind: str, broker: str, name: str, known: dict[str, object]) -> None:
+        text = encode_json(known).decode()
+        self._append((now_ns, kind, broker, None, None, None, None, None, None, name, None, text))
 
     def release(self, now_ns: int, broker: str, what: Released) -> None:
         waited = f'{{"count":{what.count},"waited_ns":{what.waited_ns}}}'
@@ -75,6 +78,10 @@ class Chronicle:
 
     def control_hop(self, now_ns: int, wire: Wire, what: ControlCells) -> None:
         self.control_hops += 1
+        change = what[5]
+        if change is not None:
+            filters = 1 if what[2] is not None else _filters_in(what[7])
+            self.accounts.carried(change, wire.target.name, filters, what[6])
         self._append((now_ns, row.KIND_HOP, wire.source.name, wire.target.name, *what))
 
     def control_drop(self, now_ns: int, wire: Wire, what: ControlCells) -> None:
@@ -106,3 +113,8 @@ class Chronicle:
         if count and not self.full:
             what = (None, None, None, row.MESSAGE_EVENT, cause, None, size, f'{{"count":{count}}}')
             self._append((begin_ns, row.KIND_HOP, wire.source.name, wire.target.name, *what))
+
+
+def _filters_in(attributes: str | None) -> int:
+    """As `rows.control_cells` writes them."""
+    return int(attributes[len('{"filters":') : -1]) if attributes else 0

@@ -10,14 +10,13 @@ from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from regraft.broker.effects import CloseLink, ExchangeEnded, OpenLink, Released
 from regraft.broker.inputs import ExchangeOrdered, LinkRefused
-from regraft.broker.messages import Order, Routes
+from regraft.broker.messages import Order, Routes, change_name
 from regraft.errors import UsageError
 from regraft.model.trees import Link, component, in_order, path
 from regraft.planning import exchange_on
+from regraft.sim.accounts import Entry
 from regraft.sim.network import Node
 from regraft.trace import schema as row
 
@@ -74,7 +73,18 @@ class Exchanges:
         self._serial += 1
         name = f"{r1}-{r2}>{a1}-{a2}#{self._serial}"
         exchange = Exchange(name, step.removed, step.added, step.cycle, step.near, latency_ns, loss)
-        known = {"cycle": step.cycle, "near": step.near, "removed": removed, "added": added}
+        changes: tuple[str, ...] = (name,)
+        if self._order is None:
+            gone, come = world.incarnations[in_order(r1, r2)], world.incarnations.get(in_order(a1, a2), 0) + 1
+            changes = (name, change_name(r1, r2, gone, comes=False), change_name(a1, a2, come, comes=True))
+        world.chronicle.accounts.entries[name] = Entry(step.removed, changes, step.cycle)
+        known: dict[str, object] = {
+            "cycle": step.cycle,
+            "near": step.near,
+            "removed": removed,
+            "added": added,
+            "changes": changes,
+        }
         chosen = world.breaks.chosen(planned=True, order=self._order)
         self._write(row.KIND_RECONFIGURATION_BEGIN, exchange, known | chosen)
         if self._order is not None:
@@ -86,12 +96,24 @@ class Exchanges:
             incarnation = world.incarnations[in_order(r1, r2)]
             world.link_down(r1, r2)
             world.breaks.announce(incarnation, step.cycle, step.near, latency_ns, loss, chosen)
-            self._write(row.KIND_RECONFIGURATION_END, exchange, {"outcome": "done"})
+            self._reached(exchange)
+            self._close_account(exchange, "done")
         return name
 
     def _write(self, kind: str, exchange: Exchange, known: dict[str, object]) -> None:
-        text = msgspec.json.encode(known).decode()
-        self._world.chronicle.reconfiguration(self._world.now_ns, kind, exchange.removed[0], exchange.name, text)
+        self._world.chronicle.reconfiguration(self._world.now_ns, kind, exchange.removed[0], exchange.name, known)
+
+    def _reached(self, exchange: Exchange) -> None:
+        """The tree is the one that was wanted."""
+        entry = self._world.chronicle.accounts.entries[exchange.name]
+        entry.floor = self._world.oracle.floor(exchange.cycle, exchange.near)
+
+    def _close_account(self, exchange: Exchange, outcome: str) -> None:
+        entry = self._world.chronicle.accounts.entries[exchange.name]
+        entry.outcome = outcome
+        if outcome != "done":
+            entry.floor = None
+        self._write(row.KIND_RECONFIGURATION_END, exchange, {"outcome": outcome, "floor": entry.floor})
 
     # --- what brokers ask for
 
@@ -170,12 +192,13 @@ class Exchanges:
         world.oracle.stale = True
         world.chronicle.topology(world.now_ns, row.KIND_LINK_UP, a1, a2)
         world.chronicle.topology(world.now_ns, row.KIND_LINK_DOWN, r1, r2)
+        self._reached(exchange)
         world.disconnect(world.nodes[r1], world.nodes[r2])
 
     def _end(self, effect: ExchangeEnded) -> None:
         exchange = self.under_way.pop(effect.exchange, None)
         if exchange is not None:
-            self._write(row.KIND_RECONFIGURATION_END, exchange, {"outcome": effect.outcome})
+            self._close_account(exchange, effect.outcome)
             for listener in self.ended:
                 listener(effect.exchange, effect.outcome)
 

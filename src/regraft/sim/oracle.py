@@ -1,10 +1,12 @@
 """What only the world knows: the whole tree, what lies beyond each of its links, and where its root is."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from regraft.broker.inputs import ParentAssigned
 from regraft.errors import UsageError
-from regraft.model.trees import beyond_each_wire, component, parents
+from regraft.model.trees import behind, beyond_each_wire, component, connected, parents
+from regraft.planning import differing, floor_of
 
 if TYPE_CHECKING:
     from regraft.sim.world import World
@@ -26,14 +28,31 @@ class Oracle:
         """Refuses a link that the tree has no room for."""
         if b in self._world.adjacency[a]:
             raise UsageError(f"{a} and {b} are linked already")
-        if b in self.component(a):
+        if connected(self._world.adjacency, a, b):
             raise UsageError(f"a link {a}-{b} would close a loop")
+
+    def floor(self, cycle: Sequence[str], near: int) -> int | None:
+        """Of the exchange on this cycle (`planning/floor.py`), by the clients' filters of now. None where somebody on
+        it is down, and in a hierarchy."""
+        world = self._world
+        down = [broker for broker in cycle if broker not in world.nodes or not world.nodes[broker].alive]
+        if down or world.config.forwarding == "hierarchical":
+            return None
+        if world.config.forwarding == "message":
+            return 0
+        filters = behind(world.adjacency, cycle, self.local())
+        maximal = [world.catalogue.maximal] if world.config.covering else []
+        return floor_of(differing(filters, near, *maximal))
+
+    def local(self) -> dict[str, int]:
+        """The filters of each broker's clients."""
+        return {name: node.core.table.local if node.alive else 0 for name, node in self._world.nodes.items()}
 
     def look_beyond_wires(self) -> None:
         """Which filters lie beyond each wire. An event that crosses a wire beyond which nobody wants it is misrouted
         (icdcs03 §6.3); a gray one goes by the tree that is being made."""
         world = self._world
-        local = {name: node.core.table.local if node.alive else 0 for name, node in world.nodes.items()}
+        local = self.local()
         beyond = beyond_after = beyond_each_wire(world.adjacency, local)
         if world.exchanges.under_way:
             beyond_after = beyond_each_wire(world.exchanges.adjacency_after(), local)

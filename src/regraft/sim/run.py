@@ -11,10 +11,12 @@ import pyarrow as pa
 
 from regraft.errors import ScenarioError, UsageError
 from regraft.model.trees import split_link
+from regraft.sim.accounts import Account
 from regraft.sim.changes import RandomChanges
 from regraft.sim.checkers import Causal, Checker, Connected, Delivered, InForce, InOrder, Quiet, Tables, wrong_entries
 from regraft.sim.ledger import ThreeNumbers
 from regraft.sim.network import NANOSECONDS_PER_BYTE_AT_1_MBIT
+from regraft.sim.plans import PlanInHand
 from regraft.sim.scenario import Scenario, Step, nanoseconds
 from regraft.sim.topology import Latency, make_tree
 from regraft.sim.workload import Clients, client_of
@@ -40,6 +42,7 @@ class Outcome:
     dropped: int
     changes: int
     wrong_entries: int
+    reconfigurations: list[Account]
     numbers: ThreeNumbers | None  # None where the trace is summed
 
 
@@ -59,7 +62,7 @@ class Run:
         parameters = {"scenario": msgspec.to_builtins(self.scenario), "seed": self.seed, "level": self.level}
         text = json.dumps(parameters, ensure_ascii=False, separators=(",", ":"))
         trace.append((0, row.KIND_RUN, None, None, None, None, None, None, None, None, None, text))
-        world, changes = self._world(trace)
+        world, changes, plan = self._world(trace)
         checkers = [_checker(check, world) for check in self.scenario.checks if _applies(check, world)]
         end_ns = nanoseconds(self.scenario.duration_s)
         begin_ns = 0
@@ -70,7 +73,7 @@ class Run:
             if trace.full:
                 yield trace.flush()
         violations = [violation for checker in checkers for violation in checker.violations(world)]
-        violations += world.misbehaved + world.refused
+        violations += world.misbehaved + world.refused + (plan.violations() if plan is not None else [])
         for node in world.nodes.values():
             node.core.check()
         measured = {
@@ -81,17 +84,22 @@ class Run:
             "misrouted": world.chronicle.misrouted_hops,
             "control_hops": world.chronicle.control_hops,
             "dropped": world.chronicle.dropped,
-            "changes": changes.count if changes else len(self.scenario.step),
+            "changes": changes.count if changes else len(self.scenario.step) + (plan.steps if plan else 0),
             "wrong_entries": wrong_entries(world),
         }
         numbers = world.ledger.numbers() if world.ledger is not None else None
         last, fingerprint = trace.finish(
             world.now_ns, {**measured, **({"numbers": asdict(numbers)} if numbers is not None else {})}
         )
-        self.outcome = Outcome(fingerprint=fingerprint, numbers=numbers, **measured)  # type: ignore[arg-type]
+        self.outcome = Outcome(
+            fingerprint=fingerprint,
+            numbers=numbers,
+            reconfigurations=world.chronicle.accounts.settled(),
+            **measured,  # type: ignore[arg-type]
+        )
         yield last
 
-    def _world(self, trace: TraceBuffer) -> tuple[World, RandomChanges | None]:
+    def _world(self, trace: TraceBuffer) -> tuple[World, RandomChanges | None, PlanInHand | None]:
         scenario = self.scenario
         dice = {purpose: Random(f"{self.seed}:{purpose}") for purpose in DICE}
         tree = make_tree(scenario.tree, scenario.link, dice["tree"])
@@ -129,7 +137,14 @@ class Run:
                 world, scenario, scenario.changes, dice["changes"], tree.latency_ns, clients.arrived
             )
             changes.begin()
-        return world, changes
+        plan = None
+        if scenario.plan is not None:
+            wanted = [split_link(link, "plan.wanted") for link in scenario.plan.wanted]
+            plan = PlanInHand(
+                world, wanted, tree.latency_ns, scenario.link.loss, clients.arrived, nanoseconds(scenario.duration_s)
+            )
+            world.agenda.put(nanoseconds(scenario.plan.at_s), plan.go_on)
+        return world, changes, plan
 
 
 def simulate(scenario: Scenario, seed: int, *, name: str, trace: str, record: Recorder | None = None) -> Run:

@@ -18,6 +18,7 @@ from regraft.broker.messages import Order, Routes
 from regraft.errors import FilterError, ScenarioError, UsageError
 from regraft.model.events import INT64_MAX, check_attributes
 from regraft.model.filters import Filter
+from regraft.model.trees import adjacency_of, split_link
 from regraft.planning import Knowledge
 
 SECOND_NS = 1_000_000_000
@@ -132,6 +133,14 @@ class Changes(_Table, frozen=True):
     path_breaks_after_s: float = 0.0  # exchange: so long after it was ordered, a link on its way breaks too; 0: none
 
 
+class Plan(_Table, frozen=True):
+    """From `at_s` on the network is led to the tree `wanted` (links `a-b`), by a plan carried out under load. Brokers
+    that come have a client each, which subscribes; the client of one that goes has gone before."""
+
+    wanted: tuple[str, ...]
+    at_s: float = 0.0
+
+
 class Step(_Table, frozen=True):
     """One thing that happens at a given time; just one of the other fields is filled.
 
@@ -204,6 +213,7 @@ class Scenario(_Table, frozen=True):
     subscriptions: Subscriptions = Subscriptions()
     publications: Publications = Publications()
     changes: Changes | None = None
+    plan: Plan | None = None
     auto: Auto = Auto()
     step: tuple[Step, ...] = ()
     checks: tuple[Check, ...] = ("tables", "connected", "quiet", "in_force")
@@ -322,6 +332,11 @@ def check_scenario(scenario: Scenario, place: str) -> None:
         demand(changes.every_s >= EVERY_S_MIN, "changes.every_s", f"must be at least {EVERY_S_MIN}")
         last = changes.until_s + changes.replace_after_s + changes.path_breaks_after_s
         demand(last <= scenario.duration_s, "changes.until_s", "the last replacement comes after duration_s")
+    if scenario.plan is not None:
+        demand(0 <= scenario.plan.at_s <= scenario.duration_s, "plan.at_s", "lies outside the run")
+        adjacency_of(
+            (split_link(link, f"{place}, plan.wanted") for link in scenario.plan.wanted), f"{place}, plan.wanted"
+        )
     for number, step in enumerate(scenario.step, start=1):
         key = f"step {number}"
         links = [step.link_down, step.link_up, step.exchange]

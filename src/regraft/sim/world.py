@@ -111,7 +111,6 @@ class World:
     def add_client(self, client: str, broker: str) -> None:
         self.home[client] = broker
         self.subscriptions[client] = {}
-        self._sequences[client] = 0
 
     def node(self, name: str) -> Node:
         if name not in self.nodes:
@@ -228,7 +227,7 @@ class World:
         node = self.nodes[self.home[client]] if client in self.home else None
         if node is None or not node.alive:
             return
-        self._sequences[client] = sequence = self._sequences[client] + 1
+        self._sequences[client] = sequence = self._sequences.get(client, 0) + 1
         event = Event(client, sequence, attributes)
         self.chronicle.publication(self.now_ns, node.name, event, attributes)
         if self.ledger is not None:

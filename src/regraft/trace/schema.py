@@ -14,8 +14,10 @@ Kinds:
   large. `attributes` may hold `{"filters": k}`, the number of filters that it carries; where it does not, a message
   with a `filter` carries one. `drop`: a message was lost there.
 - `link_up`, `link_down`, `broker_up`, `broker_down`.
-- `reconfiguration_begin` and `reconfiguration_end`, of a planned exchange: its name in `reconfiguration`; in
-  `attributes` the `cycle`, `near`, `removed` and `added` (see `sim/exchanges.py`), or the `outcome`.
+- `reconfiguration_begin` and `reconfiguration_end`, of a planned exchange, or of a break and its replacement: its name
+  in `reconfiguration`; in `attributes`, as soon as they are known, the `removed` and `added` link, their `cycle`, the
+  first `near` of which are on the first end's side, the `outcome`, the `floor` (see `planning/floor.py`; null where
+  there is none) and the `changes`: the names that messages carry which this reconfiguration caused.
 - `release`: what had waited at `broker` behind the new link to `peer` of the exchange `reconfiguration` goes on.
   `message` says which queue, `event` or `control`; `attributes` is `{"count": n, "waited_ns": t}`: n messages, which
   waited t together.

@@ -196,3 +196,14 @@ def test_the_commands_of_the_first_page_do_what_it_shows(tmp_path: Path) -> None
         assert ended.stdout
         if line.startswith("$ "):
             assert ended.stdout == f"{lines[lines.index(line) + 1]}\n"
+
+
+def test_what_each_reconfiguration_cost_is_printed_beside_its_floor(regraft: Regraft, scenario: str) -> None:
+    Path(scenario).write_text(Path(scenario).read_text() + '\n[[step]]\nat_s = 2.1\nlink_up = "a-c"\n')
+    words = regraft("sim", scenario, "--seed", "7").stdout.decode()
+    (account,) = json.loads(regraft("sim", scenario, "--seed", "7", "--json").stdout)["reconfigurations"]
+    assert (account["reconfiguration"], account["outcome"], account["cycle"]) == ("b-c#1", "replaced", 3)
+    assert (account["floor"], account["filters_carried"], account["touched"]) == (0, 1, 0), (
+        "only c, an old end, is told"
+    )
+    assert words.splitlines()[-1].split() == [str(value) for value in account.values()]
