@@ -14,6 +14,7 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invaria
 from tests.strategies import attributes_of, filters
 
 from regraft.matching import FilterIndex, bitmaps, dimension, grid, line, slots
+from regraft.matching import index as index_module
 from regraft.model.events import Value
 from regraft.model.filters import Filter
 
@@ -26,11 +27,12 @@ def _low_limits() -> Iterator[None]:
 
 
 def lower_limits(patch: pytest.MonkeyPatch) -> None:
-    """Pages of 4 slots, lists of 1, cells with 1 open, 6 cells a line, blocks of 3, 2 shapes."""
+    """Few filters are 1, pages of 4 slots, lists of 1, cells with 1 open, 6 cells a line, blocks of 3, 2 shapes."""
     for module in (bitmaps, dimension, grid, line):
         for name, value in (("PAGE_SHIFT", 2), ("PAGE_SLOTS", 4), ("PAGE_MASK", 3), ("SHORT_BITS", 6)):
             if hasattr(module, name):
                 patch.setattr(module, name, value)
+    patch.setattr(index_module, "FEW_FILTERS", 1)
     patch.setattr(dimension, "FEW", 1)
     patch.setattr(grid, "SHAPES_MAX", 2)
     patch.setattr(line, "OPEN_MIN", 1)

@@ -7,6 +7,9 @@ A slot belongs to a filter as long as somebody holds it; then it is free, and th
 so that bitmaps stay short. A filter with several conjunctions in the grid takes further slots, one for each, which are
 nobody's filter: they are replaced by the filter's own before an answer leaves.
 
+As long as there are only a few filters, each is simply asked: below `FEW_FILTERS` that takes less time than to look
+anything up.
+
 What is left out: an index for substrings of more than one character. A filter `note LIKE '%urgent%'`, with nothing
 beside it that could rule it out, is asked about each event.
 
@@ -16,7 +19,7 @@ test in a list costs as much as a bitmap operation over a thousand conjunctions,
 at every size measured. Rows as NumPy arrays are no faster from 100,000 slots on and half as fast below.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from heapq import heappop, heappush
 
 from regraft.errors import UsageError
@@ -26,6 +29,8 @@ from regraft.matching.grid import Grid
 from regraft.matching.outline import contained_character
 from regraft.model.events import Value
 from regraft.model.filters import Filter
+
+FEW_FILTERS = 8
 
 
 class FilterIndex:
@@ -46,6 +51,7 @@ class FilterIndex:
         self._further: dict[int, list[int]] = {}
         self._owner: dict[int, int] = {}
         self._further_bitmap = 0
+        self._few: list[tuple[int, Callable[[Mapping[str, Value]], bool]]] = []  # all, each with its bit, or none
 
     def __len__(self) -> int:
         """How many different filters there are."""
@@ -74,6 +80,7 @@ class FilterIndex:
                 self._further.setdefault(slot, []).append(further)
                 self._owner[further] = slot
                 self._further_bitmap |= 1 << further
+        self._list_few()
         return slot
 
     def remove(self, filter: Filter) -> None:
@@ -99,6 +106,11 @@ class FilterIndex:
         del self._slots[filter.text]
         self._filters[slot] = None
         heappush(self._free, slot)
+        self._list_few()
+
+    def _list_few(self) -> None:
+        few = self._slots.values() if len(self._slots) <= FEW_FILTERS else ()
+        self._few = [(1 << slot, self.filter(slot).matches) for slot in few]
 
     def slot(self, filter: Filter) -> int | None:
         """The filter's slot, or None if it is not in the index."""
@@ -113,6 +125,12 @@ class FilterIndex:
 
     def match(self, attributes: Mapping[str, Value]) -> int:
         """The bitmap of the slots whose filter an event with these attributes satisfies."""
+        if self._few:
+            found = 0
+            for bit, matches in self._few:
+                if matches(attributes):
+                    found |= bit
+            return found
         found = self._characters.match(attributes) if self._characters else 0
         if not self._grid:
             return found
@@ -143,6 +161,8 @@ class FilterIndex:
         taken = {*self._slots.values(), *self._owner}
         assert sorted([*self._free, *taken]) == list(range(len(self._filters)))
         assert self._owner == {bit: slot for slot, bits in self._further.items() for bit in bits}
+        assert [bit for bit, _ in self._few] == [1 << slot for slot in self._slots.values()][: len(self._few)]
+        assert len(self._few) == (len(self._slots) if len(self._slots) <= FEW_FILTERS else 0)
         assert list(slots(self._further_bitmap)) == sorted(self._owner)
         self._characters.check()
         self._grid.check()
