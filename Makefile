@@ -13,7 +13,7 @@ help:
 	@echo "make demo        show a network being rewired while events flow, in under a minute"
 	@echo "make test        run every test (some need a Java virtual machine; one is fetched where none is found)"
 	@echo "make check       lint, format, types, import contracts, determinism rules"
-	@echo "make bench       measure matching, simulator, sweep and audit; print the figures as JSON"
+	@echo "make bench       measure every part, and others beside the live one; print the figures as JSON"
 	@echo "make prove       walk every interleaving on small trees: what each protocol promises, proved"
 	@echo "make clean       remove the virtual environment and everything that was generated"
 	@echo

@@ -18,6 +18,14 @@ TARGETS = {
     "sweep_two_cores_over_one_ratio": (">=", 1.7),
     "audit_full_rows_per_s": (">=", 500_000.0),
     "audit_counted_rows_per_s": (">=", 500_000.0),
+    "relay_to_nats_ratio": (">=", 1.5),
+    "relay_to_mosquitto_ratio": (">=", 8.0),
+    "relay_among_filters_ratio": (">=", 0.5),
+    "exchange_coordinated_lost": ("<", 1.0),
+    "exchange_coordinated_duplicated": ("<", 1.0),
+    "exchange_coordinated_out_of_order": ("<", 1.0),
+    "memory_broker_100k_filters_mib": ("<", 300.0),
+    "memory_idle_client_kib": ("<", 20.0),
 }
 
 

@@ -21,11 +21,18 @@ class Benchmark(StrEnum):
     SIMULATOR = "simulator"
     SWEEP = "sweep"
     AUDIT = "audit"
+    RELAY = "relay"
+    LATENCY = "latency"
+    EXCHANGE = "exchange"
+    MEMORY = "memory"
     ALL = "all"
 
 
 def bench(
-    name: Annotated[Benchmark, typer.Argument(metavar="NAME", help="matching, simulator, sweep, audit or all.")],
+    name: Annotated[
+        Benchmark,
+        typer.Argument(help="What to measure, or all."),
+    ],
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     quick: Annotated[
         bool, typer.Option("--quick", help="Smaller inputs: does it run? The figures mean little.")

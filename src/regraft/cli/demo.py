@@ -2,7 +2,7 @@
 
 Seven brokers run on this machine, a process each, with a client at each that publishes and subscribes. Links are
 exchanged for others by each protocol in turn, drawn from one seed, so that each meets the same first tree. The clients
-keep account of what they were owed and what they got (`net/trial.py`).
+keep account of what they were owed and what they got (`net/showing.py`, `net/trial.py`).
 
 `strawman`, `deferred`, `path` and `informed` mend what breaks: for them the old link is ended and the new one opened.
 `coordinated` and `graft` are for what is planned: the new link is opened first, and the old one closed when nothing is
@@ -20,23 +20,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from regraft.broker.config import Reconfiguration
     from regraft.net.trial import Trial
 
-LINKS = ("b1-b2", "b1-b3", "b2-b4", "b2-b5", "b3-b6", "b3-b7")
 EXCHANGES = 6
 RATE_HZ = 150.0
-READY_WITHIN_S = 60.0
-
-ALONE, PLANNED = "left alone", ("coordinated", "graft")
-# What the brokers are started with, and what is then shown with them.
-SHOWS: tuple[tuple["Reconfiguration", tuple[str, ...]], ...] = (
-    ("strawman", ("strawman",)),
-    ("path", ("path",)),
-    ("informed", ("informed",)),
-    ("deferred", ("deferred", ALONE, *PLANNED)),
-)
-ORDER_SHOWN = (ALONE, "strawman", "deferred", "path", "informed", *PLANNED)
 
 INTRODUCTION = """\
 {brokers} brokers, a process each, relay events of {brokers} publishers while links are exchanged
@@ -59,48 +46,23 @@ def demo(
     Example:
         regraft demo --seed 7
     """
+    from regraft.errors import RegraftError
     from regraft.net.loops import new_loop
+    from regraft.net.showing import LINKS, PROMISE_NOTHING_LOST, all_protocols
 
     brokers = len(LINKS) + 1
     if not as_json:
         print(INTRODUCTION.format(brokers=brokers), flush=True)
     with _progress() as tell, asyncio.Runner(loop_factory=new_loop) as runner:
-        trials = runner.run(_trials(seed, tell))
+        trials = runner.run(all_protocols(seed=seed, exchanges=EXCHANGES, rate_hz=RATE_HZ, tell=tell))
+    for trial in trials:
+        if trial.protocol in PROMISE_NOTHING_LOST and (trial.lost or trial.duplicated or trial.out_of_order):
+            raise RegraftError(f"{trial.protocol} was to lose, duplicate and reorder nothing: {trial}")
     if as_json:
         print(json.dumps({"seed": seed, "brokers": brokers, "runs": [asdict(trial) for trial in trials]}))
         return
     print(_table(trials))
     print(CONCLUSION)
-
-
-async def _trials(seed: int, tell: Tell) -> "list[Trial]":
-    from regraft.errors import RegraftError
-    from regraft.net.processes import Processes
-    from regraft.net.settings import Topology, on_free_ports
-    from regraft.net.trial import trial
-
-    trials: dict[str, Trial] = {}
-    for reconfiguration, protocols in SHOWS:
-        settings = on_free_ports(Topology(LINKS, reconfiguration=reconfiguration).settings())
-        logs: list[str] = []
-        async with Processes(settings, lambda _, line, logs=logs: logs.append(line)) as brokers:  # type: ignore[misc]
-            for protocol in protocols:
-                tell(protocol, "starting brokers" if protocol == protocols[0] else "")
-                await brokers.whole(READY_WITHIN_S)
-                trials[protocol] = await trial(
-                    brokers,
-                    protocol,
-                    "fifo",
-                    exchanges=0 if protocol == ALONE else EXCHANGES,
-                    rate_hz=RATE_HZ,
-                    seed=seed,
-                    tell=lambda done, of, protocol=protocol: tell(protocol, f"exchange {done + 1} of {of}"),
-                )
-    for protocol in (ALONE, *PLANNED):
-        shown = trials[protocol]
-        if shown.lost or shown.duplicated or shown.out_of_order:
-            raise RegraftError(f"{protocol} was to lose, duplicate and reorder nothing: {shown}")
-    return [trials[protocol] for protocol in ORDER_SHOWN]
 
 
 @contextmanager
