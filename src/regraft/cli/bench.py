@@ -19,6 +19,7 @@ import typer
 class Benchmark(StrEnum):
     MATCHING = "matching"
     SIMULATOR = "simulator"
+    SCALE = "scale"
     SWEEP = "sweep"
     AUDIT = "audit"
     RELAY = "relay"
