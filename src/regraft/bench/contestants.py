@@ -277,7 +277,7 @@ async def zenoh_worker(role: str, port: int, count: int, rate_hz: float) -> None
     config.insert_json5("scouting/multicast/enabled", "false")
     place = "listen/endpoints" if role == "server" else "connect/endpoints"
     config.insert_json5(place, f'["tcp/127.0.0.1:{port}"]')
-    session = zenoh.open(config)
+    session: Any = zenoh.open(config)
     if role == "server":
         loop.add_signal_handler(signal.SIGTERM, stop.set)
         await stop.wait()
