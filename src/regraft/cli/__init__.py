@@ -52,6 +52,8 @@ app.command("sub")(sub.sub)
 app.command("status")(operating.status)
 app.command("graph")(operating.graph)
 app.command("exchange")(operating.exchange)
+app.command("link")(operating.link)
+app.command("unlink")(operating.unlink)
 app.add_typer(lab.app, name="lab")
 app.command("bench")(bench.bench)
 

@@ -14,6 +14,7 @@ Result = TypeVar("Result")
 
 DEFAULT_ADDRESS = "127.0.0.1:4270"
 NOT_WHOLE = 1
+JOINED_WITHIN_S = 20.0
 
 Address = Annotated[str, typer.Option("--broker", metavar="HOST:PORT", help="Any broker of the overlay.")]
 
@@ -124,6 +125,44 @@ def exchange(
             )
     if cost.outcome != "done":
         raise typer.Exit(1)
+
+
+def link(
+    ends: Annotated[str, typer.Argument(metavar="A-B", help="The two brokers; the first keeps the link.")],
+    brokers: Annotated[
+        list[str] | None, typer.Option("--broker", metavar="HOST:PORT", help="A broker of each part; repeatable.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the link as one JSON object.")] = False,
+) -> None:
+    """Join two parts of an overlay that is cut.
+
+    \b
+    Example:
+        regraft link b2-b4 --broker 127.0.0.1:4270 --broker 127.0.0.1:4273
+    """
+    from regraft.model.trees import split_link
+    from regraft.net.operating import join_link
+
+    _run(join_link(brokers or [DEFAULT_ADDRESS], split_link(ends, "A-B"), JOINED_WITHIN_S))
+    print(json.dumps({"linked": ends}) if as_json else f"{ends} is up")
+
+
+def unlink(
+    ends: Annotated[str, typer.Argument(metavar="A-B", help="The two brokers.")],
+    broker: Address = DEFAULT_ADDRESS,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the link as one JSON object.")] = False,
+) -> None:
+    """End a link for good, and cut the overlay in two; to replace it, use `regraft exchange`.
+
+    \b
+    Example:
+        regraft unlink b2-b4
+    """
+    from regraft.model.trees import split_link
+    from regraft.net.operating import cut_link
+
+    _run(cut_link([broker], split_link(ends, "A-B")))
+    print(json.dumps({"unlinked": ends}) if as_json else f"{ends} is gone")
 
 
 def _run(coroutine: Coroutine[Any, Any, Result]) -> Result:

@@ -11,6 +11,8 @@ from regraft.net.wire import WireError, decode_control
 if TYPE_CHECKING:
     from regraft.net.host import Host
 
+REPLACED = "replaced"  # why a link ends for good
+
 
 class Caller:
     """We have opened a connection and wait for the other broker's answer."""
@@ -24,7 +26,7 @@ class Caller:
         self._outcome = outcome
         self._line = line
         self._announced = host.links.announced(name)
-        line.say(host.links.hello(host.links.incarnation_of(name), exchange, self._announced))
+        line.say(host.links.hello(name, exchange, self._announced))
 
     def event(self, data: bytes, begin: int, end: int) -> None:
         raise WireError("an event before the greeting was answered")
@@ -33,6 +35,8 @@ class Caller:
         answer: Any = decode_control(broker_answers, body)
         links = self._host.links
         if isinstance(answer, Refused):
+            if answer.reason == REPLACED:
+                links.replaced(self._name)
             self._fail(f"refused: {answer.reason}")
         elif answer.name != self._name:
             self._fail(f"the broker there is called {answer.name}")

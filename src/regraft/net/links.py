@@ -12,15 +12,17 @@ import contextlib
 import logging
 import time
 from functools import partial
+from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
 
 from regraft.broker.inputs import LinkDown, LinkRefused, LinkUp
 from regraft.broker.messages import Informed
 from regraft.errors import UsageError
-from regraft.net.calling import Caller, Sender
+from regraft.net.calling import REPLACED, Caller, Sender
 from regraft.net.connection import Connection
 from regraft.net.link import Link
+from regraft.net.remembering import Remembered, recall, remember
 from regraft.net.settings import split_address
 from regraft.net.talk import (
     BrokerHello,
@@ -43,10 +45,14 @@ class Links:
 
     def __init__(self, host: "Host") -> None:
         self.up: dict[str, Link] = {}
-        self.addresses: dict[str, str] = {link.to: link.address for link in host.settings.link}
-        self.wanted: dict[str, None] = {link.to: None for link in host.settings.link}
         self._host = host
-        self._incarnations: dict[str, int] = {}
+        self._folder = Path(host.settings.state) if host.settings.state else None
+        known = recall(self._folder, host.name) if self._folder else None
+        configured = {link.to: link.address for link in host.settings.link}
+        self.addresses: dict[str, str] = dict(known.links if known else configured)
+        self.wanted: dict[str, None] = dict.fromkeys(self.addresses)
+        self._incarnations: dict[str, int] = dict(known.incarnations) if known else {}
+        self._replaced: dict[str, None] = dict.fromkeys(known.replaced if known else ())
         self._dialling: dict[str, asyncio.Task[None]] = {}
         self._stopping = False
         self._saying: dict[asyncio.Task[None], None] = {}
@@ -71,9 +77,29 @@ class Links:
 
     def want(self, name: str, announced: str) -> None:
         """Open a link and keep it; the first may replace a lost one that is announced."""
-        self.wanted[name] = None
+        self._want(name)
         self._announced[name] = announced
         self._dial(name)
+
+    def _want(self, name: str) -> None:
+        self.wanted[name] = None
+        self._remember()
+
+    def replaced(self, name: str) -> None:
+        """The link to that broker has ended for good."""
+        self.wanted.pop(name, None)
+        self._replaced[name] = None
+        self._remember()
+
+    def _remember(self) -> None:
+        if self._folder is None:
+            return
+        links = {name: self.addresses[name] for name in self.wanted}
+        try:
+            remember(self._folder, Remembered(self._host.name, links, self._incarnations, tuple(self._replaced)))
+        except OSError as error:
+            self._host.counters["state_not_written"] += 1
+            self._host.complain("state", f"{self._folder}: cannot be written: {error.strerror}")
 
     def open(self, neighbour: str, exchange: str) -> None:
         """For an exchange: one attempt."""
@@ -149,10 +175,11 @@ class Links:
     def lines(self) -> list[Connection]:
         return [link.line for link in self.up.values()]
 
-    def hello(self, incarnation: int, exchange: str, announced: str) -> BrokerHello:
-        host = self._host
+    def hello(self, name: str, exchange: str, announced: str) -> BrokerHello:
+        host, incarnation = self._host, self.incarnation_of(name)
         where, now_ns = host.settings.listen, time.time_ns()
-        return BrokerHello(host.name, host.identity, where, now_ns, incarnation, exchange, announced)
+        again = not exchange and name not in self._announced
+        return BrokerHello(host.name, host.identity, where, now_ns, incarnation, exchange, announced, again)
 
     def announced(self, name: str) -> str:
         return self._announced.get(name, "")
@@ -170,6 +197,9 @@ class Links:
             return
         if hello.name in self._opening and self._host.name < hello.name:
             line.refuse(f"{self._host.name} is about to open this link itself")
+            return
+        if hello.again and hello.name in self._replaced:
+            line.refuse(REPLACED)
             return
         there = self.up.get(hello.name)
         if there is not None and there.identity != hello.identity:
@@ -196,6 +226,7 @@ class Links:
         self._incarnations[name] = link.incarnation
         self._opening.pop(name, None)
         self._announced.pop(name, None)
+        self._replaced.pop(name, None)
         self.up[name] = link
         link.line.become(link, host.settings.limits.link_frame_bytes_max)
         log.info("link to %s is up, incarnation %d%s", name, link.incarnation, f", for {exchange}" if exchange else "")
@@ -211,13 +242,13 @@ class Links:
     def close(self, neighbour: str, reason: str, *, for_good: bool) -> None:
         link = self.up.get(neighbour)
         if for_good:
-            self.wanted.pop(neighbour, None)
+            self.replaced(neighbour)
         if link is not None:
-            link.part("replaced" if for_good else reason)
+            link.part(REPLACED if for_good else reason)
 
     def said_bye(self, link: Link, reason: str) -> None:
-        if reason == "replaced":
-            self.wanted.pop(link.name, None)
+        if reason == REPLACED:
+            self.replaced(link.name)
         link.closing = True
         link.line.close(f"{link.name} has closed it: {reason}")
 
@@ -230,6 +261,9 @@ class Links:
         host.counters["links_lost"] += 1
         if not link.exchange:
             host.note_link(link.name, up=False)
+            if link.name not in host.core.table.heard:
+                # An exchange has taken it out of the tree; whoever was to close it for good could not.
+                self.replaced(link.name)
         host.give(LinkDown(link.name))
         if link.name in self.wanted:
             host.loop.call_soon(self._dial, link.name)
@@ -239,7 +273,7 @@ class Links:
         for name, link in self.up.items():
             if link.exchange and name in self._host.core.table.heard:
                 if link.opened_here:
-                    self.wanted[name] = None
+                    self._want(name)
                 link.exchange = ""
                 self._host.note_link(name, up=True)
 

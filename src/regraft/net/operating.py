@@ -286,6 +286,37 @@ async def exchange(
     )
 
 
+async def join_link(addresses: Sequence[str], link: Link, within_s: float) -> None:
+    """Link two parts of an overlay that is cut; `addresses` reach both. The first end keeps the link."""
+    before = await look_at(addresses)
+    a, b = _both(before, link)
+    if b in component(before.tree(), a):
+        raise UsageError(f"{a}-{b} would close a loop, as the two are connected")
+    async with Controls(before.brokers[a].address) as end:
+        await end.introduce(b, before.brokers[b].address)
+        await end.link(b)
+        await end.until_linked(b, True)
+    await until_whole(addresses, within_s)
+
+
+async def cut_link(addresses: Sequence[str], link: Link) -> None:
+    """End a link for good; the overlay is in two parts then."""
+    before = await look_at(addresses)
+    a, b = _both(before, link)
+    if b not in before.tree()[a]:
+        raise UsageError(f"{a} and {b} are not linked")
+    async with Controls(before.brokers[a].address) as end:
+        await end.unlink(b)
+        await end.until_linked(b, False)
+
+
+def _both(overlay: Overlay, link: Link) -> Link:
+    for broker in link:
+        if broker not in overlay.brokers:
+            raise UsageError(f"there is no broker {broker}; there are {', '.join(overlay.brokers)}")
+    return link
+
+
 def _control(status: talk.Status) -> int:
     """How many messages this broker has sent that an exchange can be the cause of."""
     kinds = ("subscribe", "unsubscribe", "lock", "signal", "reroute", "rerouted", "informed", "graft", "compare")
@@ -306,9 +337,8 @@ async def _settled(addresses: Sequence[str], within_s: float) -> Overlay:
 
 
 def _cycle(overlay: Overlay, removed: Link, added: Link) -> tuple[tuple[str, ...], int, Link, Link]:
-    for broker in (*removed, *added):
-        if broker not in overlay.brokers:
-            raise UsageError(f"there is no broker {broker}; there are {', '.join(overlay.brokers)}")
+    _both(overlay, removed)
+    _both(overlay, added)
     tree = overlay.tree()
     if removed[1] not in tree[removed[0]]:
         raise UsageError(f"{removed[0]} and {removed[1]} are not linked")

@@ -13,6 +13,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+import msgspec
+
 from regraft.errors import RegraftError, UsageError
 from regraft.net.operating import Overlay, until_whole
 from regraft.net.settings import BrokerSettings, write_settings
@@ -53,7 +55,9 @@ class Processes:
         self._folder = tempfile.TemporaryDirectory(prefix="regraft-")
         try:
             for name, settings in self.settings.items():
-                (Path(self._folder.name) / f"{name}.toml").write_text(write_settings(settings))
+                state = settings.state or str(Path(self._folder.name) / f"{name}.state")
+                remembering = msgspec.structs.replace(settings, state=state)
+                (Path(self._folder.name) / f"{name}.toml").write_text(write_settings(remembering))
             await asyncio.gather(*(self.start(name) for name in self.settings))
         except BaseException:
             await self._end()

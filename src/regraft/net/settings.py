@@ -66,6 +66,7 @@ class BrokerSettings(_Table, frozen=True):
     link: tuple[LinkSetting, ...] = ()
     when_slow: Literal["slow", "lose"] = "slow"
     metrics: str = ""  # where Prometheus asks; empty: nowhere
+    state: str = ""  # a folder of its own, where it remembers its links; empty: it remembers nothing
     limits: Limits = Limits()
     beacons: Beacons = Beacons()
     core: BrokerConfig = BrokerConfig(batch=True)
@@ -98,7 +99,7 @@ class Topology(_Table, frozen=True):
             links[one].append(LinkSetting(other, addresses[other]))
         core = msgspec.structs.replace(self.core, reconfiguration=self.reconfiguration)
         return [
-            BrokerSettings(name, address, tuple(links[name]), self.when_slow, "", self.limits, self.beacons, core)
+            BrokerSettings(name, address, tuple(links[name]), self.when_slow, "", "", self.limits, self.beacons, core)
             for name, address in addresses.items()
         ]
 

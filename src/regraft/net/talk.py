@@ -25,7 +25,8 @@ class _Words(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
 
 class BrokerHello(_Words, frozen=True, tag="broker"):
     """`identity` is drawn anew by each process; `incarnation` is the last of this link that the sender knows; an
-    `exchange` is named where the link is opened for it, and the loss that it replaces where that is `announced`."""
+    `exchange` is named where the link is opened for it, and the loss that it replaces where that is `announced`.
+    `again` is whether the sender opens a link that it is to keep, and nobody has just asked it to."""
 
     name: BrokerName
     identity: Identity
@@ -34,6 +35,7 @@ class BrokerHello(_Words, frozen=True, tag="broker"):
     incarnation: Identity
     exchange: str = ""
     announced: str = ""
+    again: bool = False
 
 
 class BrokerWelcome(_Words, frozen=True, tag="welcome"):

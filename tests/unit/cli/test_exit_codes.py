@@ -13,7 +13,7 @@ import pytest
 from unit.cli.conftest import Regraft
 
 COMMANDS = ["demo", "match", "covers", "sim", "prove", "soak", "replay", "explain"]
-COMMANDS += ["broker", "up", "pub", "sub", "status", "graph", "exchange", "bench", "lab"]
+COMMANDS += ["broker", "up", "pub", "sub", "status", "graph", "exchange", "link", "unlink", "bench", "lab"]
 LAB_COMMANDS = ["list", "run", "report", "fit"]
 
 Start = Callable[..., subprocess.Popen[bytes]]
