@@ -27,7 +27,8 @@ from regraft.trace import LEVEL_COUNTED, LEVEL_SUMMED
 
 STRAWMAN = "strawman"
 COORDINATED = ("coordinated-fifo", "coordinated-causal")
-PROTOCOLS = (STRAWMAN, *COORDINATED)
+OURS = ("graft-fifo",)  # not in the paper
+PROTOCOLS = (STRAWMAN, *COORDINATED, *OURS)
 
 EXCHANGES, EXCHANGES_UNDER_LOAD = 100, 25
 FROM_S, EVERY_S = 5.0, 8.0
@@ -88,7 +89,7 @@ def _messages(name: str, filter: str, what: str) -> Figure:
             (Point(None, control_group(protocol, filter), baseline),),
             drawn=False,
         )
-        for protocol in COORDINATED
+        for protocol in PROTOCOLS[1:]
     ]
     title = f"Control messages of an exchange, {what}"
     return Figure(name, title, "length of the reconfiguration cycle (links)", "control messages", tuple(series))
@@ -97,7 +98,7 @@ def _messages(name: str, filter: str, what: str) -> Figure:
 def _delay() -> Figure:
     series = [
         Series(protocol, "delay_ms", "event_delay_ms", (Point(None, events_group(protocol)),))
-        for protocol in COORDINATED
+        for protocol in PROTOCOLS[1:]
     ]
     series += [
         Series(
@@ -107,7 +108,7 @@ def _delay() -> Figure:
             (Point(None, events_group(protocol)),),
             drawn=False,
         )
-        for protocol in COORDINATED
+        for protocol in PROTOCOLS[1:]
     ]
     title = "Mean time that an event waits behind the new link"
     return Figure("5", title, "length of the reconfiguration cycle (links)", "queueing delay (ms)", tuple(series))
@@ -116,7 +117,7 @@ def _delay() -> Figure:
 def _loss() -> Figure:
     series = tuple(
         Series(protocol, measure, measure, (Point(None, events_group(protocol)),), drawn=False)
-        for protocol in COORDINATED
+        for protocol in PROTOCOLS[1:]
         for measure in ("owed", "lost", "duplicated", "fifo", "causal", "wrong_entries")
     )
     return Figure("loss", "Owed, lost, duplicated and out of order, in all of a run", "", "", series)

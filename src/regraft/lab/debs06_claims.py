@@ -3,7 +3,7 @@
 from statistics import fmean, linear_regression
 
 from regraft.lab.claims import Claim, Finding, Results, points
-from regraft.lab.debs06 import COORDINATED, PROTOCOLS, STRAWMAN
+from regraft.lab.debs06 import COORDINATED, STRAWMAN
 from regraft.lab.document import number
 from regraft.lab.results import of_series
 
@@ -101,7 +101,7 @@ def _none(protocol: str, metric: str) -> Claim:
 
 
 CLAIMS = (
-    *(_grows("4", protocol) for protocol in PROTOCOLS),
+    *(_grows("4", protocol) for protocol in (STRAWMAN, *COORDINATED)),
     *(_below("4", protocol) for protocol in COORDINATED),
     *(_most_on_short("4", protocol) for protocol in COORDINATED),
     *(_below("4-common", protocol) for protocol in COORDINATED),
