@@ -22,7 +22,7 @@ BROKERS = (20, 50, 100)
 UNCOORDINATED = tuple(protocol for protocol, (_, order, _) in PROTOCOLS.items() if order is None)
 
 # Beside the saving: metric -> what is counted in each run.
-MEASURES = {"messages": "overhead"}
+MEASURES = {"messages": "overhead", "floor_ratio": "floor_ratio", "touched_off_path": "touched_off_path"}
 
 COMMON = {
     "duration_s": "15.0",

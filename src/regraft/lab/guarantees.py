@@ -26,6 +26,8 @@ METRICS = {
     "causal": "causal",
     "wrong_entries": "wrong_entries",
     "messages": "overhead",
+    "floor_ratio": "floor_ratio",
+    "touched_off_path": "touched_off_path",
 }
 
 COMMON = {

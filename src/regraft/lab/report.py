@@ -156,9 +156,10 @@ def _guarantees(experiment: Experiment, results: Sequence[Result]) -> list[Part]
     rows, runs = [], []
     for protocol in ALL_PROTOCOLS:
         for figure in experiment.figures:
-            found = [cells[key] for metric in METRICS if (key := (figure.name, protocol, metric)) in cells]
-            runs += [result.runs for result in found]
-            rows.append((protocol, figure.name.replace("_", " "), *(number(result.mean) for result in found)))
+            found = [cells.get((figure.name, protocol, metric)) for metric in METRICS]
+            runs += [result.runs for result in found if result is not None and result.metric == "lost"]
+            means = (number(None if result is None else result.mean) for result in found)
+            rows.append((protocol, figure.name.replace("_", " "), *means))
     header = ("protocol", "fault", *(metric.replace("_", " ") for metric in METRICS))
     meaning = f"Means over at least {min(runs, default=0)} runs; 0 means 0 in every one of them."
     faults = "; ".join(f"*{figure.name.replace('_', ' ')}*: {figure.title}" for figure in experiment.figures)

@@ -4,25 +4,17 @@ An exchange begins with its `reconfiguration_begin` row, which says its cycle: t
 that goes, by way of the link that comes, to its other end. The cycle is as long as it has links, both of these
 included (debs06 §2.2).
 
-A message that a reconfiguration caused counts for the exchange that began last before it arrived: right for every
-protocol, whatever it calls its messages, where each exchange is over before the next begins, which is how debs06 §3.2
-has them. Where exchanges overlap it is not, and this module has nothing to say.
+What it cost is `reconfigurations.py`'s to say; a break is no exchange, and is left out.
 
 How long events and messages waited behind the new link comes from the `release` rows, which name their exchange.
 """
 
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from regraft.pipeline.overhead import NS_PER_S
-from regraft.trace import (
-    ACKNOWLEDGEMENT_MESSAGES,
-    CAUSE_RECONFIGURATION,
-    KIND_HOP,
-    KIND_RECONFIGURATION_BEGIN,
-    KIND_RELEASE,
-    MESSAGE_EVENT,
-)
+from regraft.pipeline.reconfigurations import reconfigurations
+from regraft.trace import KIND_RECONFIGURATION_BEGIN, KIND_RELEASE
 
 NS_PER_MS = NS_PER_S // 1000
 
@@ -41,8 +33,9 @@ def exchanges(trace: DataFrame) -> DataFrame:
     )
     keys = ["run", "reconfiguration"]
     held = _held(trace)
+    messages = reconfigurations(trace).select(*keys, F.col("messages").alias("exchange_messages"))
     return (
-        begun.join(_messages(trace), keys, "left")
+        begun.join(messages, keys, "left")
         .join(held, keys, "left")
         .na.fill(0, ["exchange_messages", "events_held", "controls_held"])
     )
@@ -52,21 +45,6 @@ def over_cycle(trace: DataFrame, names: list[str]) -> DataFrame:
     """`run, x` (the length of the cycle) and a column for each name."""
     means = [F.avg(name).alias(name) for name in names]
     return exchanges(trace).groupBy("run", F.col("cycle_length").cast("double").alias("x")).agg(*means)
-
-
-def _messages(trace: DataFrame) -> DataFrame:
-    begins = F.col("kind") == KIND_RECONFIGURATION_BEGIN
-    control = ~F.col("message").isin(MESSAGE_EVENT, *ACKNOWLEDGEMENT_MESSAGES)
-    caused = (F.col("kind") == KIND_HOP) & control & (F.col("cause") == CAUSE_RECONFIGURATION)
-    so_far = Window.partitionBy("run").orderBy("n").rowsBetween(Window.unboundedPreceding, Window.currentRow)
-    return (
-        trace.where(begins | caused)
-        .select("run", "n", "kind", F.when(begins, F.col("reconfiguration")).alias("begun"))
-        .withColumn("reconfiguration", F.last("begun", ignorenulls=True).over(so_far))
-        .where((F.col("kind") == KIND_HOP) & F.col("reconfiguration").isNotNull())
-        .groupBy("run", "reconfiguration")
-        .agg(F.count(F.lit(1)).alias("exchange_messages"))
-    )
 
 
 def _held(trace: DataFrame) -> DataFrame:

@@ -12,7 +12,7 @@ import pytest
 
 from unit.cli.conftest import Regraft
 
-COMMANDS = ["demo", "match", "covers", "sim", "prove", "soak", "replay", "explain"]
+COMMANDS = ["demo", "match", "covers", "sim", "prove", "soak", "plan", "replay", "explain"]
 COMMANDS += ["broker", "up", "pub", "sub", "status", "graph", "exchange", "link", "unlink", "bench", "lab"]
 LAB_COMMANDS = ["list", "run", "report", "fit"]
 
