@@ -3,7 +3,7 @@
 import asyncio
 from typing import TYPE_CHECKING, Any, cast
 
-from regraft.net.connection import Connection
+from regraft.net.connection import Line
 from regraft.net.link import Link
 from regraft.net.talk import Refused, broker_answers
 from regraft.net.wire import WireError, decode_control
@@ -17,9 +17,7 @@ REPLACED = "replaced"  # why a link ends for good
 class Caller:
     """We have opened a connection and wait for the other broker's answer."""
 
-    def __init__(
-        self, host: "Host", name: str, exchange: str, outcome: "asyncio.Future[str]", line: Connection
-    ) -> None:
+    def __init__(self, host: "Host", name: str, exchange: str, outcome: "asyncio.Future[str]", line: Line) -> None:
         self._host = host
         self._name = name
         self._exchange = exchange

@@ -34,6 +34,36 @@ class Peer(Protocol):
     def ended(self, reason: str) -> None: ...
 
 
+class Line(Protocol):
+    """A way to one peer, over TCP (`Connection`) or UDP (`datagrams.py`)."""
+
+    address: str
+    bytes_in: int
+    bytes_out: int
+    heard_ns: int
+    choked_ns: int
+    slows: bool
+    deaf: bool
+    peer: Peer
+
+    @property
+    def waiting_bytes(self) -> int: ...
+
+    def become(self, peer: Peer, frame_bytes_max: int) -> None: ...
+
+    def send(self, frame: bytes) -> None: ...
+
+    def say(self, message: msgspec.Struct) -> int: ...
+
+    def read(self, on: bool) -> None: ...
+
+    def refuse(self, reason: str) -> None: ...
+
+    def close(self, reason: str) -> None: ...
+
+    def abort(self, reason: str) -> None: ...
+
+
 class Traffic:
     """What connections share: the clock, the writes of a turn, and who may be read."""
 
@@ -51,8 +81,8 @@ class Traffic:
         self.now_ns = now()  # of the read in hand
         self.queue_bytes_max = queue_bytes_max
         self.misbehaved = misbehaved  # address, reason
-        self.connections: dict[Connection, None] = {}
-        self._choked: dict[Connection, None] = {}
+        self.connections: dict[Line, None] = {}
+        self._choked: dict[Line, None] = {}
         self._stalled_after_ns = stalled_after_ns
         self._to_flush: list[Connection] = []
 
@@ -66,7 +96,7 @@ class Traffic:
         for connection in connections:
             connection.flush()
 
-    def choke(self, connection: "Connection", choked: bool) -> None:
+    def choke(self, connection: Line, choked: bool) -> None:
         if choked:
             self._choked[connection] = None
         else:
@@ -74,7 +104,7 @@ class Traffic:
         for other in self.connections:
             other.read(len(self._choked) - (other in self._choked) == 0)
 
-    def is_blocked(self, connection: "Connection") -> bool:
+    def is_blocked(self, connection: Line) -> bool:
         """Whether a connection that begins now must wait before it is read."""
         return len(self._choked) - (connection in self._choked) > 0
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from regraft.broker.catalogue import parse_filter
 from regraft.broker.inputs import ClientDetached, ClientSubscribed, ClientUnsubscribed
 from regraft.errors import FilterError
-from regraft.net.connection import Connection
+from regraft.net.connection import Line
 from regraft.net.talk import (
     Ask,
     Cease,
@@ -53,7 +53,7 @@ _UNTRAVELLED = bytes(EVENT_HEADER_BYTES - HOPS_AT)
 class Guest:
     """One client's connection."""
 
-    def __init__(self, host: "Host", line: Connection, hello: ClientHello, last_sequence: int) -> None:
+    def __init__(self, host: "Host", line: Line, hello: ClientHello, last_sequence: int) -> None:
         self.name = hello.name
         self.instance = hello.instance
         self.line = line
@@ -161,7 +161,7 @@ class Guests:
         self._denied = ""  # why the core refuses what is being asked
         self._in_force: list[tuple[str, str]] = []  # told by the core while a client was asking
 
-    def arrive(self, line: Connection, hello: ClientHello) -> None:
+    def arrive(self, line: Line, hello: ClientHello) -> None:
         host, limits = self._host, self._host.settings.limits
         there = self.present.get(hello.name)
         if there is not None and there.instance != hello.instance:

@@ -42,6 +42,7 @@ from regraft.broker.inputs import ClientPublished, ExchangeOrdered, Input, Recei
 from regraft.broker.messages import Gray, Lock, Reroute, Subscribe, Unsubscribe
 from regraft.model.events import Event
 from regraft.net.connection import Traffic
+from regraft.net.datagrams import Datagrams
 from regraft.net.digest import Digests
 from regraft.net.guests import Guests, SubscriptionStep
 from regraft.net.links import Links
@@ -101,6 +102,7 @@ class Host:
             misbehaved=self.misbehaved,
         )
         self.digests = Digests(self.core, self.catalogue)
+        self.datagrams: Datagrams | None = None  # where links over UDP are taken
         self.links = Links(self)
         self.guests = Guests(self)
         self.operators = Operators(self)

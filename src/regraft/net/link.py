@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from regraft.broker.inputs import Received, TablesDiffer
 from regraft.broker.messages import Lock
-from regraft.net.connection import CLOSE_AFTER_S, SECOND_NS, Connection
+from regraft.net.connection import CLOSE_AFTER_S, SECOND_NS, Line
 from regraft.net.talk import Beacon, Bye, Refused, from_broker
 from regraft.net.wire import decode_control
 
@@ -26,9 +26,7 @@ MENDED_MAX = 3
 class Link:
     """One incarnation, at this end."""
 
-    def __init__(
-        self, host: "Host", line: Connection, name: str, identity: int, incarnation: int, exchange: str
-    ) -> None:
+    def __init__(self, host: "Host", line: Line, name: str, identity: int, incarnation: int, exchange: str) -> None:
         self.name = name
         self.identity = identity
         self.incarnation = incarnation

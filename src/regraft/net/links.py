@@ -10,7 +10,9 @@ Where a link is closed for good (another has replaced it), neither side opens it
 import asyncio
 import contextlib
 import logging
+import socket
 import time
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -20,10 +22,10 @@ from regraft.broker.inputs import LinkDown, LinkRefused, LinkUp
 from regraft.broker.messages import Informed
 from regraft.errors import UsageError
 from regraft.net.calling import REPLACED, Caller, Sender
-from regraft.net.connection import Connection
+from regraft.net.connection import Connection, Line
 from regraft.net.link import Link
 from regraft.net.remembering import Remembered, recall, remember
-from regraft.net.settings import split_address
+from regraft.net.settings import split_link_address
 from regraft.net.talk import (
     BrokerHello,
     BrokerWelcome,
@@ -68,7 +70,6 @@ class Links:
         self._host.loop.call_later(self._host.settings.beacons.every_s, self._look)
 
     def stop(self) -> None:
-        self.wanted.clear()
         self._stopping = True
         for task in self._dialling.values():
             task.cancel()
@@ -117,13 +118,13 @@ class Links:
             self._host.give(LinkRefused(neighbour, exchange))
 
     def _dial(self, name: str) -> None:
-        if name not in self.up and name not in self._dialling:
+        if not self._stopping and name not in self.up and name not in self._dialling:
             self._dialling[name] = self._host.loop.create_task(self._keep_dialling(name))
 
     async def _keep_dialling(self, name: str) -> None:
         wait_s = AGAIN_AFTER_S
         said = ""
-        while name in self.wanted and name not in self.up:
+        while name in self.wanted and name not in self.up and not self._stopping:
             reason = await self._attempt(name, "")
             if name in self.up or not reason:
                 break
@@ -136,48 +137,59 @@ class Links:
 
     async def _attempt(self, name: str, exchange: str) -> str:
         """Returns why there is no link, or nothing where there is one."""
-        host, port = split_address(self.addresses[name])
-        loop = self._host.loop
-        outcome: asyncio.Future[str] = loop.create_future()
-        limit = self._host.settings.limits.link_frame_bytes_max
+        udp, host, port = split_link_address(self.addresses[name])
+        outcome: asyncio.Future[str] = self._host.loop.create_future()
         accept = partial(Caller, self._host, name, exchange, outcome)
-        connection: Connection | None = None
+        line: Line | None = None
         try:
             async with asyncio.timeout(self._host.settings.limits.greeting_within_s):
-                _, connection = await loop.create_connection(
-                    lambda: Connection(self._host.traffic, accept, limit), host, port
-                )
+                line = await (self._open_udp(accept, host, port) if udp else self._open_tcp(accept, host, port))
                 return await outcome
         except TimeoutError:
             return "no answer"
         except OSError as error:
             return error.strerror or str(error)
         finally:
-            if connection is not None and not outcome.done():
-                connection.abort("gave up")
+            if line is not None and not outcome.done():
+                line.abort("gave up")
+
+    async def _open_tcp(self, accept: Callable[[Line], Caller], host: str, port: int) -> Line:
+        limit, traffic = self._host.settings.limits.link_frame_bytes_max, self._host.traffic
+        _, line = await self._host.loop.create_connection(lambda: Connection(traffic, accept, limit), host, port)
+        return line
+
+    async def _open_udp(self, accept: Callable[[Line], Caller], host: str, port: int) -> Line:
+        datagrams = self._host.datagrams
+        if datagrams is None:
+            raise OSError(f"{self._host.name} does not take links over UDP (its key `udp`)")
+        found = await self._host.loop.getaddrinfo(host, port, type=socket.SOCK_DGRAM)
+        numeric = str(found[0][4][0])
+        line = datagrams.open((numeric, port), self._host.settings.limits.link_frame_bytes_max)
+        line.begin(accept(line))
+        return line
 
     def send_direct(self, name: str, message: Informed) -> None:
         """Over a connection for it alone; where that cannot be opened, it is lost."""
         host = self._host
         if name in self.addresses:
             frame = control_frame(Direct(host.name, time.time_ns(), message))
-            address = split_address(self.addresses[name])
-            task = host.loop.create_task(self._say(frame, address))
+            _, there, port = split_link_address(self.addresses[name])
+            task = host.loop.create_task(self._say(frame, there, port))
             self._saying[task] = None
             task.add_done_callback(lambda done: self._saying.pop(done, None))
 
-    async def _say(self, frame: bytes, address: tuple[str, int]) -> None:
+    async def _say(self, frame: bytes, host: str, port: int) -> None:
         with contextlib.suppress(OSError):
-            await self._host.loop.create_connection(lambda: Sender(frame), *address)
+            await self._host.loop.create_connection(lambda: Sender(frame), host, port)
 
     # --- greetings
 
-    def lines(self) -> list[Connection]:
+    def lines(self) -> list[Line]:
         return [link.line for link in self.up.values()]
 
     def hello(self, name: str, exchange: str, announced: str) -> BrokerHello:
         host, incarnation = self._host, self.incarnation_of(name)
-        where, now_ns = host.settings.listen, time.time_ns()
+        where, now_ns = host.settings.link_address, time.time_ns()
         again = not exchange and name not in self._announced
         return BrokerHello(host.name, host.identity, where, now_ns, incarnation, exchange, announced, again)
 
@@ -187,7 +199,7 @@ class Links:
     def incarnation_of(self, name: str) -> int:
         return self._incarnations.get(name, 0)
 
-    def called(self, line: Connection, hello: BrokerHello) -> None:
+    def called(self, line: Line, hello: BrokerHello) -> None:
         """Another broker has opened a link to us."""
         if self._stopping:
             line.refuse("the broker stops")
@@ -209,13 +221,13 @@ class Links:
             self.lost(there, "the other end has opened it anew")
             there.line.abort("the other end has opened it anew")
         try:
-            split_address(hello.address)
+            split_link_address(hello.address)
         except UsageError as error:
             raise WireError(str(error)) from None
         self.addresses.setdefault(hello.name, hello.address)
         incarnation = max(self.incarnation_of(hello.name), hello.incarnation) + 1
         host = self._host
-        line.send(control_frame(BrokerWelcome(host.name, host.identity, host.settings.listen, incarnation)))
+        line.send(control_frame(BrokerWelcome(host.name, host.identity, host.settings.link_address, incarnation)))
         link = Link(host, line, hello.name, hello.identity, incarnation, hello.exchange)
         self.came_up(link, hello.announced)
 

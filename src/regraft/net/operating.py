@@ -18,7 +18,7 @@ from regraft.broker.messages import Order, Routes, change_name
 from regraft.errors import NetworkError, UsageError
 from regraft.model.trees import Adjacency, Link, component, path
 from regraft.net import talk
-from regraft.net.settings import split_address
+from regraft.net.settings import UDP, split_address
 from regraft.net.wire import FrameSplitter, WireError, control_frame, decode_control
 from regraft.planning import exchange_on
 
@@ -176,7 +176,9 @@ async def look_at(addresses: Sequence[str]) -> Overlay:
         for address, answer in zip(layer, answers, strict=True):
             if isinstance(answer, talk.Status):
                 overlay.brokers[answer.broker] = answer
-                following |= dict.fromkeys(link.address for link in answer.links if link.address not in asked)
+                following |= dict.fromkeys(
+                    where for link in answer.links if (where := link.address.removeprefix(UDP)) not in asked
+                )
             elif isinstance(answer, NetworkError):
                 if first and len(layer) == 1:
                     raise answer
@@ -242,6 +244,7 @@ async def exchange(
     cycle, near, removed, added = _cycle(before, removed, added)
     _check_protocol(before, protocol)
     address_of = {name: status.address for name, status in before.brokers.items()}
+    links_at = {name: status.link_address for name, status in before.brokers.items()}
     name = f"{'-'.join(removed)}>{'-'.join(added)}#{time.time_ns()}"
     began = time.monotonic()
     async with (
@@ -249,7 +252,7 @@ async def exchange(
         Controls(address_of[removed[1]]) as r2,
         Controls(address_of[added[0]]) as a1,
     ):
-        await a1.introduce(added[1], address_of[added[1]])
+        await a1.introduce(added[1], links_at[added[1]])
         outcome = "done"
         if protocol in COORDINATED:
             outcome = await r1.exchange(name, cycle, near, order, COORDINATED[protocol], within_s)
@@ -262,7 +265,7 @@ async def exchange(
             await a1.link(added[1], change_name(*removed, incarnation, comes=False))
             async with Controls(address_of[added[1]]) as a2:
                 await asyncio.gather(a1.until_linked(added[1], True), a2.until_linked(added[0], True))
-            await asyncio.gather(*(r.introduce(a, address_of[a]) for r, a in ((r1, added[0]), (r2, added[1]))))
+            await asyncio.gather(*(r.introduce(a, links_at[a]) for r, a in ((r1, added[0]), (r2, added[1]))))
             await r2.found(removed[0], incarnation, cycle, near)
             await r1.found(removed[1], incarnation, cycle, near)
         else:
@@ -293,7 +296,7 @@ async def join_link(addresses: Sequence[str], link: Link, within_s: float) -> No
     if b in component(before.tree(), a):
         raise UsageError(f"{a}-{b} would close a loop, as the two are connected")
     async with Controls(before.brokers[a].address) as end:
-        await end.introduce(b, before.brokers[b].address)
+        await end.introduce(b, before.brokers[b].link_address)
         await end.link(b)
         await end.until_linked(b, True)
     await until_whole(addresses, within_s)

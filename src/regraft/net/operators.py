@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from regraft.broker.inputs import EndFound, ExchangeOrdered, PathFound
 from regraft.broker.reconfiguration.cycle import is_way
 from regraft.errors import UsageError
-from regraft.net.connection import Connection
-from regraft.net.settings import split_address
+from regraft.net.connection import Line
+from regraft.net.settings import split_link_address
 from regraft.net.talk import (
     AskStatus,
     Denied,
@@ -37,7 +37,7 @@ SECOND_NS = 1_000_000_000
 class Operator:
     """One operator's connection."""
 
-    def __init__(self, host: "Host", line: Connection) -> None:
+    def __init__(self, host: "Host", line: Line) -> None:
         self.line = line
         self._host = host
         line.say(OperatorWelcome(host.name))
@@ -55,7 +55,7 @@ class Operator:
                 host.operators.order(self, message)
             case Introduce(serial=serial, name=name, address=address):
                 try:
-                    split_address(address)
+                    split_link_address(address)
                 except UsageError as error:
                     self.line.say(Denied(serial, str(error)))
                     return
@@ -143,6 +143,7 @@ class Operators:
             serial=serial,
             broker=host.name,
             address=host.settings.listen,
+            link_address=host.settings.link_address,
             process=host.process,
             up_s=(host.now_ns() - host.up_since_ns) / SECOND_NS,
             reconfiguration=host.settings.core.reconfiguration,

@@ -15,7 +15,8 @@ from prometheus_client.registry import Collector
 
 from regraft.broker.inputs import ReceivedDirect
 from regraft.errors import RegraftError
-from regraft.net.connection import Connection
+from regraft.net.connection import Connection, Line
+from regraft.net.datagrams import DatagramLine, Datagrams
 from regraft.net.host import Host
 from regraft.net.loops import new_loop
 from regraft.net.operators import Operator
@@ -33,7 +34,7 @@ log = logging.getLogger("regraft")
 class Stranger:
     """Somebody who has connected and not said yet who it is."""
 
-    def __init__(self, host: Host, line: Connection) -> None:
+    def __init__(self, host: Host, line: Line) -> None:
         self._host = host
         self._line = line
         self._late = host.loop.call_later(host.settings.limits.greeting_within_s, self._too_late)
@@ -51,6 +52,8 @@ class Stranger:
         match hello:
             case BrokerHello():
                 host.links.called(line, hello)
+            case ClientHello() if isinstance(line, DatagramLine):
+                line.refuse("clients connect over TCP")
             case ClientHello():
                 host.guests.arrive(line, hello)
             case Direct():
@@ -89,6 +92,8 @@ async def serve(settings: BrokerSettings, stop: asyncio.Event, recording: Record
         server = await loop.create_server(accept, address, port, backlog=BACKLOG, reuse_address=True)
     except OSError as error:
         raise RegraftError(f"{settings.listen}: cannot listen there: {error.strerror or error}") from error
+    if settings.udp:
+        host.datagrams = await _datagrams(host, address, port)
     with contextlib.ExitStack() as until_the_end:
         began_ns = host.up_since_ns
         if recording.trace is not None or recording.inputs is not None:
@@ -113,6 +118,19 @@ async def serve(settings: BrokerSettings, stop: asyncio.Event, recording: Record
         deadline = loop.time() + STOP_WITHIN_S
         while host.traffic.connections and loop.time() < deadline:
             await asyncio.sleep(0.01)
+        if host.datagrams is not None:
+            host.datagrams.close()
+
+
+async def _datagrams(host: Host, address: str, port: int) -> Datagrams:
+    limit = host.settings.limits.frame_bytes_max
+    try:
+        _, datagrams = await host.loop.create_datagram_endpoint(
+            lambda: Datagrams(host.traffic, lambda line: Stranger(host, line), limit), (address, port)
+        )
+    except OSError as error:
+        raise RegraftError(f"{host.settings.link_address}: cannot listen there: {error.strerror or error}") from error
+    return datagrams
 
 
 def run(settings: BrokerSettings, recording: Recording) -> None:

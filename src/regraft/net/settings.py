@@ -19,6 +19,7 @@ from regraft.model.trees import adjacency_of, split_link
 from regraft.net.talk import BrokerName
 
 PORT_MAX = 65_535
+UDP = "udp://"
 
 Positive = Annotated[int, msgspec.Meta(gt=0)]
 PositiveS = Annotated[float, msgspec.Meta(gt=0)]
@@ -29,7 +30,8 @@ class _Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class LinkSetting(_Table, frozen=True):
-    """A link that this broker opens, and opens again when it is lost; the other end only accepts."""
+    """A link that this broker opens, and opens again when it is lost; the other end only accepts. An `address` that
+    begins with `udp://` is a link over UDP."""
 
     to: BrokerName
     address: str
@@ -63,6 +65,7 @@ class BrokerSettings(_Table, frozen=True):
 
     name: BrokerName
     listen: str = "127.0.0.1:4270"
+    udp: bool = False  # take links over UDP, too, at the same port
     link: tuple[LinkSetting, ...] = ()
     when_slow: Literal["slow", "lose"] = "slow"
     metrics: str = ""  # where Prometheus asks; empty: nowhere
@@ -71,6 +74,11 @@ class BrokerSettings(_Table, frozen=True):
     beacons: Beacons = Beacons()
     core: BrokerConfig = BrokerConfig(batch=True)
 
+    @property
+    def link_address(self) -> str:
+        """Where other brokers open links."""
+        return f"{UDP}{self.listen}" if self.udp else self.listen
+
 
 class Topology(_Table, frozen=True):
     """An overlay on this machine: a process for each broker, listening on ports of their own from `port` on."""
@@ -78,6 +86,7 @@ class Topology(_Table, frozen=True):
     links: tuple[str, ...]
     host: str = "127.0.0.1"
     port: Annotated[int, msgspec.Meta(ge=1, le=PORT_MAX)] = 4270
+    transport: Literal["tcp", "udp"] = "tcp"
     when_slow: Literal["slow", "lose"] = "slow"
     reconfiguration: Reconfiguration = "deferred"
     limits: Limits = Limits()
@@ -93,13 +102,23 @@ class Topology(_Table, frozen=True):
     def settings(self) -> list[BrokerSettings]:
         """Of each broker; of a link, the end that is named first opens it."""
         addresses = self.addresses()
+        udp = self.transport == "udp"
         links: dict[str, list[LinkSetting]] = {name: [] for name in addresses}
         for text in self.links:
             one, other = split_link(text, "links")
-            links[one].append(LinkSetting(other, addresses[other]))
+            links[one].append(LinkSetting(other, f"{UDP if udp else ''}{addresses[other]}"))
         core = msgspec.structs.replace(self.core, reconfiguration=self.reconfiguration)
         return [
-            BrokerSettings(name, address, tuple(links[name]), self.when_slow, "", "", self.limits, self.beacons, core)
+            BrokerSettings(
+                name=name,
+                listen=address,
+                udp=udp,
+                link=tuple(links[name]),
+                when_slow=self.when_slow,
+                limits=self.limits,
+                beacons=self.beacons,
+                core=core,
+            )
             for name, address in addresses.items()
         ]
 
@@ -119,7 +138,10 @@ def on_free_ports(settings: list[BrokerSettings]) -> list[BrokerSettings]:
         msgspec.structs.replace(
             each,
             listen=address[each.name],
-            link=tuple(msgspec.structs.replace(link, address=address[link.to]) for link in each.link),
+            link=tuple(
+                LinkSetting(link.to, f"{UDP if link.address.startswith(UDP) else ''}{address[link.to]}")
+                for link in each.link
+            ),
         )
         for each in settings
     ]
@@ -132,7 +154,7 @@ def read_broker(path: Path) -> BrokerSettings:
     if settings.metrics:
         _check(path, text, "metrics", settings.metrics)
     for number, link in enumerate(settings.link):
-        _check(path, text, f"link[{number}].address", link.address)
+        _check(path, text, f"link[{number}].address", link.address.removeprefix(UDP))
         if link.to == settings.name:
             raise _mistake(path, text, f"link[{number}].to", "a broker cannot be linked to itself")
         if link.to in [other.to for other in settings.link[:number]]:
@@ -180,6 +202,11 @@ def split_address(text: str) -> tuple[str, int]:
     if not colon or not host or not port.isascii() or not port.isdigit() or not 0 < int(port) <= PORT_MAX:
         raise UsageError(f"{text!r} is no address; write host:port, as in 127.0.0.1:4270")
     return host.removeprefix("[").removesuffix("]"), int(port)
+
+
+def split_link_address(text: str) -> tuple[bool, str, int]:
+    """Whether a link there is over UDP, the host and the port."""
+    return (text.startswith(UDP), *split_address(text.removeprefix(UDP)))
 
 
 def _literal(value: object) -> str:

@@ -232,6 +232,7 @@ class Status(_Words, frozen=True, tag="is"):
     serial: Identity
     broker: BrokerName
     address: str
+    link_address: str
     process: int
     up_s: float
     reconfiguration: str
