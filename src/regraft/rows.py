@@ -13,6 +13,7 @@ from regraft.broker.messages import (
     Signal,
     Subscribe,
     Unsubscribe,
+    filters_named,
 )
 from regraft.trace import schema as row
 
@@ -21,6 +22,7 @@ ControlCells = tuple[None, None, str | None, str, str, str | None, int, str | No
 
 def control_cells(message: Control | Informed, size: int) -> ControlCells:
     """What a row says of a control message, from the client on; the same at each hop."""
+    carried = f'{{"filters":{filters_named(message)}}}'
     if isinstance(message, Subscribe | Unsubscribe):
         what = row.MESSAGE_SUBSCRIBE if type(message) is Subscribe else row.MESSAGE_UNSUBSCRIBE
         change = message.reconfiguration
@@ -28,21 +30,18 @@ def control_cells(message: Control | Informed, size: int) -> ControlCells:
         filters = message.filters
         if len(filters) == 1:
             return (None, None, filters[0], what, cause, change or None, size, None)
-        return (None, None, None, what, cause, change or None, size, f'{{"filters":{len(filters)}}}')
+        return (None, None, None, what, cause, change or None, size, carried)
     if isinstance(message, Lock | Signal):
         what = row.MESSAGE_LOCK if isinstance(message, Lock) else message.step
         return (None, None, None, what, row.CAUSE_RECONFIGURATION, message.exchange, size, None)
     if isinstance(message, Graft):
-        carried = f'{{"filters":{len(message.moved) + len(message.kept) + len(message.staying)}}}'
         return (None, None, None, row.MESSAGE_GRAFT, row.CAUSE_RECONFIGURATION, message.exchange, size, carried)
     if isinstance(message, Compare):
         return (None, None, None, row.MESSAGE_COMPARE, row.CAUSE_RECONFIGURATION, message.exchange, size, None)
     if isinstance(message, Reroute):
-        carried = f'{{"filters":{len(message.added) + len(message.removed)}}}'
         change, what = message.reconfiguration, row.MESSAGE_RECMSG
         return (None, None, None, what, row.CAUSE_RECONFIGURATION, change, size, carried)
     if isinstance(message, Informed):
-        carried = f'{{"filters":{len(message.stale)}}}'
         change, what = message.reconfiguration, row.MESSAGE_INFORMED
         return (None, None, None, what, row.CAUSE_RECONFIGURATION, change, size, carried)
     if isinstance(message, Rerouted):

@@ -156,3 +156,18 @@ Control = (
     Subscribe | Unsubscribe | Confirm | Confirmed | Lock | Signal | Graft | Compare | Reroute | Rerouted | Membership
 )
 Message = Event | Gray | Control
+
+
+def filters_named(message: Control | Informed) -> int:
+    """How many filters a message carries, where they make it what it is; a question after routes carries none."""
+    match message:
+        case Subscribe() | Unsubscribe():
+            return len(message.filters)
+        case Graft():
+            return len(message.moved) + len(message.kept) + len(message.staying)
+        case Reroute():
+            return len(message.added) + len(message.removed)
+        case Informed():
+            return len(message.stale)
+        case _:
+            return 0

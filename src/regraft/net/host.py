@@ -39,7 +39,7 @@ from regraft.broker.effects import (
     TellInForce,
 )
 from regraft.broker.inputs import ClientPublished, ExchangeOrdered, Input, Received, TimerFired
-from regraft.broker.messages import Gray, Lock, Reroute, Subscribe, Unsubscribe
+from regraft.broker.messages import Gray, Lock, filters_named
 from regraft.model.events import Event
 from regraft.net.connection import Traffic
 from regraft.net.datagrams import Datagrams
@@ -177,7 +177,7 @@ class Host:
                 self._send(effect)
             case SendDirect():
                 self.counters["control_informed"] += 1
-                self.counters["control_filters"] += len(effect.message.stale)
+                self.counters["control_filters"] += filters_named(effect.message)
                 self.links.send_direct(effect.broker, effect.message)
             case SetTimer():
                 self._set_timer(effect.name, effect.after_ns)
@@ -265,10 +265,7 @@ class Host:
         counters["control_bytes"] += size
         if self.witness is not None:
             self.witness.control(self.now_ns(), effect.neighbour, message, size)
-        if isinstance(message, Subscribe | Unsubscribe):
-            counters["control_filters"] += len(message.filters)
-        elif isinstance(message, Reroute):
-            counters["control_filters"] += len(message.added) + len(message.removed)
+        counters["control_filters"] += filters_named(message)
 
     def hear_of(self, exchange: str) -> None:
         """Events of this exchange may come, with its number in front."""
