@@ -59,7 +59,8 @@ class Guest:
         self.line = line
         self.last_sequence = last_sequence
         self.lost = 0  # events that it did not take, of which it has not been told
-        self.filters: dict[str, list[int]] = {}  # its filters, and who waits for each to be in force
+        self.filters: dict[str, None] = {}
+        self.awaited: dict[str, list[int]] = {}  # filters that are not in force yet, and who waits for that
         self._host = host
         self._loses = host.settings.when_slow == "lose"
         self._taken = 0  # the number to acknowledge at the end of this turn
@@ -114,10 +115,10 @@ class Guest:
             return
         if text not in self.filters:
             self._host.note_subscription("subscribe", self.name, text)
-        waiting = self.filters.setdefault(text, [])
+        self.filters[text] = None
         self.line.say(Granted(ask.serial))
         if ask.confirm:
-            waiting.append(ask.serial)
+            self.awaited.setdefault(text, []).append(ask.serial)
             self._host.guests.tell_of_those_in_force()
 
     def _cease(self, cease: Cease) -> None:
@@ -129,7 +130,8 @@ class Guest:
         denied = self._host.guests.asked(self, ClientUnsubscribed(self.name, text))
         if not denied:
             self._host.note_subscription("unsubscribe", self.name, text)
-            for serial in self.filters.pop(text, ()):
+            self.filters.pop(text, None)
+            for serial in self.awaited.pop(text, ()):
                 self.line.say(Denied(serial, "unsubscribed before it was in force"))
         self.line.say(Denied(cease.serial, denied) if denied else Granted(cease.serial))
 
@@ -210,9 +212,8 @@ class Guests:
         told, self._in_force = self._in_force, []
         for client, filter in told:
             guest = self.present.get(client)
-            if guest is not None and filter in guest.filters:
-                serials, guest.filters[filter] = guest.filters[filter], []
-                for serial in serials:
+            if guest is not None:
+                for serial in guest.awaited.pop(filter, ()):
                     guest.line.say(InForce(serial))
 
     def deliver(self, clients: tuple[str, ...], frame: bytes) -> None:
