@@ -47,6 +47,7 @@ prove: $(READY)
 SOAK ?= --minutes 10
 soak: $(READY)
 	$(BIN)/regraft soak $(SOAK)
+	$(BIN)/python -m pytest tests/unit/net/test_fuzz.py --fuzz 1000000
 
 format: $(READY)
 	$(BIN)/ruff check --fix src tests

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update", action="store_true", help="write the golden scripts' stories anew")
+    parser.addoption("--fuzz", type=int, default=20_000, help="how many inputs the decoder of the wire format gets")
 
 
 # An example that takes long on a busy machine is no mistake.

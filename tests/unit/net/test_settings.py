@@ -34,7 +34,7 @@ clients_max = 10
 
 
 def test_a_broker_is_read_as_it_is_written(tmp_path: Path) -> None:
-    settings = BrokerSettings("a", link=(LinkSetting("b", "127.0.0.1:1"),), when_slow="lose")
+    settings = BrokerSettings("a", udp=True, link=(LinkSetting("b", "udp://127.0.0.1:1"),), when_slow="lose")
     file = tmp_path / "a.toml"
     file.write_text(write_settings(settings))
     assert read_broker(file) == settings
@@ -105,6 +105,14 @@ def test_each_link_of_an_overlay_is_opened_by_the_end_named_first() -> None:
         "a": [],
         "c": [],
     }
+
+
+def test_an_overlay_over_udp_takes_and_opens_its_links_there() -> None:
+    settings = msgspec.convert({"links": ["a-b"], "port": 5000, "transport": "udp"}, Topology).settings()
+    assert [(each.udp, each.link_address, [link.address for link in each.link]) for each in settings] == [
+        (True, "udp://127.0.0.1:5000", ["udp://127.0.0.1:5001"]),
+        (True, "udp://127.0.0.1:5001", []),
+    ]
 
 
 @pytest.mark.parametrize("text", ["", "host", ":1", "host:", "host:0", "host:65536", "host:x", "host:²"])
