@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from prometheus_client import CollectorRegistry, start_http_server
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
@@ -81,6 +82,7 @@ class Recording:
 async def serve(settings: BrokerSettings, stop: asyncio.Event, recording: Recording) -> None:
     """A broker, until `stop` is set; raises `RegraftError` if it cannot listen, or write where it is to."""
     loop = asyncio.get_running_loop()
+    failures = _stop_at_failures(loop, stop)
     host = Host(settings, loop)
     address, port = split_address(settings.listen)
     limit = settings.limits.frame_bytes_max
@@ -120,6 +122,25 @@ async def serve(settings: BrokerSettings, stop: asyncio.Event, recording: Record
             await asyncio.sleep(0.01)
         if host.datagrams is not None:
             host.datagrams.close()
+    if failures:
+        raise failures[0]
+
+
+def _stop_at_failures(loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> list[Exception]:
+    """A broker that has met a bug of its own does not go on: what it believes may be wrong. Sockets may fail."""
+    failures: list[Exception] = []
+
+    def failed(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        error = context.get("exception")
+        if isinstance(error, Exception) and not isinstance(error, OSError):
+            log.critical("stopping at a bug: %r", error)
+            failures.append(error)
+            stop.set()
+        else:
+            log.error("%s: %s", context.get("message"), error)
+
+    loop.set_exception_handler(failed)
+    return failures
 
 
 async def _datagrams(host: Host, address: str, port: int) -> Datagrams:

@@ -9,7 +9,9 @@ What is recorded appears when the broker ends, whole or not at all. A broker tha
 file.
 """
 
+import contextlib
 import json
+import logging
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
@@ -22,16 +24,20 @@ from regraft.broker import BrokerConfig, RecordedStep, frame
 from regraft.broker.effects import Effect
 from regraft.broker.inputs import Input
 from regraft.broker.messages import Control
+from regraft.errors import RegraftError
 from regraft.model.events import Event
 from regraft.rows import control_cells
 from regraft.trace import RunSetWriter, TraceBuffer, encode_attributes, whole_file
 from regraft.trace import schema as row
+
+log = logging.getLogger("regraft")
 
 
 class Witness:
     """Writes the trace of one broker into `directory`, as the run of its name."""
 
     def __init__(self, directory: Path, broker: str, began_ns: int, config: BrokerConfig) -> None:
+        self._directory = directory
         self._broker = broker
         self._began_ns = began_ns
         self._config = config
@@ -39,6 +45,9 @@ class Witness:
         self._writer = RunSetWriter(directory)
         self._open = ExitStack()
         self._now_ns = began_ns
+        self._failure: Exception | None = (
+            None  # a disk that is full, say: the broker goes on, and its trace is given up
+        )
 
     def __enter__(self) -> Self:
         self._open.enter_context(self._writer)
@@ -57,6 +66,10 @@ class Witness:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> bool | None:
+        if error is None and self._failure is not None:
+            with contextlib.suppress(OSError, pa.ArrowException):  # closing the file fails as writing it did
+                self._open.__exit__(type(self._failure), self._failure, None)
+            raise RegraftError(f"{self._directory}: cannot be written: {self._failure}")
         if error is None:
             self.topology(self._now_ns, row.KIND_BROKER_DOWN)
             batch, _ = self._trace.finish(self._now_ns - self._began_ns, {"violations": []})
@@ -65,9 +78,15 @@ class Witness:
 
     def _append(self, now_ns: int, kind: str, peer: str | None, *cells: str | int | None) -> None:
         self._now_ns = max(self._now_ns, now_ns)
+        if self._failure is not None:
+            return
         self._trace.append((now_ns - self._began_ns, kind, self._broker, peer, *cells))  # type: ignore[arg-type]
         if self._trace.full:
-            self._write(self._trace.flush())
+            try:
+                self._write(self._trace.flush())
+            except (OSError, pa.ArrowException) as error:
+                self._failure = error
+                log.warning("the trace cannot be written any more: %s", error)
 
     def topology(self, now_ns: int, kind: str, peer: str | None = None) -> None:
         self._append(now_ns, kind, peer, *(None,) * 8)
@@ -115,6 +134,8 @@ class InputRecord:
         self._broker = broker
         self._first = frame(config) + frame(RecordedStep(broker, began_ns, None, ()))
         self._whole = whole_file(file)
+        self._file = file
+        self._failure: OSError | None = None
 
     def __enter__(self) -> Self:
         self._output: IO[bytes] = self._whole.__enter__()
@@ -124,7 +145,17 @@ class InputRecord:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> bool | None:
+        if error is None and self._failure is not None:
+            with contextlib.suppress(OSError):
+                self._whole.__exit__(type(self._failure), self._failure, None)
+            raise RegraftError(f"{self._file}: cannot be written: {self._failure.strerror}")
         return self._whole.__exit__(kind, error, traceback)
 
     def __call__(self, now_ns: int, given: Input, effects: list[Effect]) -> None:
-        self._output.write(frame(RecordedStep(self._broker, now_ns, given, tuple(effects))))
+        if self._failure is not None:
+            return
+        try:
+            self._output.write(frame(RecordedStep(self._broker, now_ns, given, tuple(effects))))
+        except OSError as error:
+            self._failure = error
+            log.warning("inputs cannot be recorded any more: %s", error)
