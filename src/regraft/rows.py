@@ -1,15 +1,20 @@
 """Rows of the trace that depend on what brokers say: the same in every world (`trace/schema.py` says what a row is)."""
 
 from regraft.broker.messages import (
+    Claim,
     Compare,
     Confirm,
     Control,
+    DirectMessage,
     Graft,
+    HandoffMessage,
     Informed,
+    Kept,
     Lock,
     Membership,
     Reroute,
     Rerouted,
+    Settled,
     Signal,
     Subscribe,
     Unsubscribe,
@@ -17,10 +22,10 @@ from regraft.broker.messages import (
 )
 from regraft.trace import schema as row
 
-ControlCells = tuple[None, None, str | None, str, str, str | None, int, str | None]
+ControlCells = tuple[str | None, None, str | None, str, str, str | None, int, str | None]
 
 
-def control_cells(message: Control | Informed, size: int) -> ControlCells:
+def control_cells(message: Control | DirectMessage, size: int) -> ControlCells:
     """What a row says of a control message, from the client on; the same at each hop."""
     carried = f'{{"filters":{filters_named(message)}}}'
     if isinstance(message, Subscribe | Unsubscribe):
@@ -44,6 +49,9 @@ def control_cells(message: Control | Informed, size: int) -> ControlCells:
     if isinstance(message, Informed):
         change, what = message.reconfiguration, row.MESSAGE_INFORMED
         return (None, None, None, what, row.CAUSE_RECONFIGURATION, change, size, carried)
+    if isinstance(message, HandoffMessage):
+        kind = {Claim: row.MESSAGE_CLAIM, Kept: row.MESSAGE_KEPT, Settled: row.MESSAGE_SETTLED}[type(message)]
+        return (message.client, None, None, kind, row.CAUSE_HANDOFF, None, size, None)
     if isinstance(message, Rerouted):
         change, what = message.reconfiguration, row.MESSAGE_CTRLMSG
         return (None, None, None, what, row.CAUSE_RECONFIGURATION, change, size, None)

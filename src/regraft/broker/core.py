@@ -9,11 +9,14 @@ difference between what it has been told and what it ought to be (see `routing/t
 
 from typing import assert_never
 
+from regraft.broker.attending import Attending
 from regraft.broker.catalogue import FilterCatalogue, parse_filter
 from regraft.broker.config import BrokerConfig
 from regraft.broker.effects import Effect, Forward, PeerMisbehaved, Refuse, Route
 from regraft.broker.exchanging import Exchanging
 from regraft.broker.inputs import (
+    ClientArrived,
+    ClientAway,
     ClientDetached,
     ClientPublished,
     ClientSubscribed,
@@ -41,6 +44,7 @@ from regraft.broker.messages import (
     Control,
     Graft,
     Gray,
+    Informed,
     Lock,
     Reroute,
     Rerouted,
@@ -59,6 +63,7 @@ from regraft.broker.routing import (
     confirmation,
     forwarding_strategy,
 )
+from regraft.broker.routing.confirmation import EVERYTHING
 from regraft.errors import FilterError
 from regraft.matching import slots
 from regraft.model.events import Event
@@ -102,6 +107,18 @@ class Broker:
             locked=self._locked,
             is_member=self.is_member,
         )
+        self._attending = Attending(
+            name,
+            config,
+            catalogue,
+            self._settlement,
+            self._confirmation,
+            hold=self._hold,
+            release=self._release_unused,
+            emit=self._emit,
+            now_ns=self._now,
+        )
+        self._confirmation.watcher = self._attending.handoff
         self._membership = Membership(config.held_back_max, self._emit, self._publish)
         self.is_locked = False
         self._incarnations: dict[str, int] = {}
@@ -120,6 +137,8 @@ class Broker:
                 if isinstance(event.message, Gray):
                     return self._forward(event.message.event, event.neighbour, event.message.exchange)
                 self._control(event.neighbour, event.message)
+            case ClientPublished() if event.event.publisher in self.table.kept:
+                self._effects.append(Refuse(event.event.publisher, "it has not arrived yet"))
             case ClientPublished() if self.is_member():
                 return self._forward(event.event, NOBODY)
             case ClientPublished():
@@ -143,22 +162,34 @@ class Broker:
                 self._replacing.found(change, event)
                 self._release_unused()
             case ReceivedDirect():
-                self._replacing.informed.told_by(event.broker, event.message)
+                if isinstance(event.message, Informed):
+                    self._replacing.informed.told_by(event.broker, event.message)
+                else:
+                    self._attending.told(event.broker, event.message)
             case ParentAssigned():
                 self._parent_assigned(event)
             case TimerFired():
                 self._timer_fired(event)
-            case ClientSubscribed():
-                self._client_subscribed(event)
-            case ClientUnsubscribed():
-                self._client_unsubscribed(event)
-            case ClientDetached():
-                self._client_detached(event)
+            case ClientSubscribed() | ClientArrived() if self._membership.standing == "leaving":
+                self._effects.append(Refuse(event.client, "the broker leaves the network"))
+            case ClientSubscribed() | ClientUnsubscribed() | ClientDetached() | ClientAway() | ClientArrived():
+                self._attending.take(event)
             case _:
                 assert_never(event)
         self._ways.clear()
+        return self._translated()
+
+    def _translated(self) -> list[Effect]:
+        """What has been emitted, in order, as it leaves the broker; what follows from an effect comes right after."""
         effects, self._effects = self._effects, []
-        return effects
+        out = []
+        for effect in effects:
+            translated = self._attending.translate(effect)
+            if translated is not None:
+                out.append(translated)
+            if self._effects:
+                out += self._translated()
+        return out
 
     def _emit(self, effect: Effect) -> None:
         self._effects.append(effect)
@@ -177,7 +208,8 @@ class Broker:
 
     def route(self, came_from: str, event: Event) -> Route:
         """Where an event goes that a neighbour sent: what `handle(now, Received(came_from, event))` says while the
-        broker `is_locked` for no exchange. A world that records its inputs records that."""
+        broker `is_locked` for no exchange, and where the route `keeps` nothing. A world that records its inputs
+        records that."""
         ways = self._ways.get(came_from)
         if ways is None:
             ways = self._ways[came_from] = Ways(self.table, self._forwarding.always(self.table), came_from)
@@ -187,16 +219,25 @@ class Broker:
     def _forward(self, event: Event, came_from: str, exchange: str = "") -> list[Effect]:
         if self.is_locked:
             self._effects += self._exchanging.route(event, came_from, exchange)
-            effects, self._effects = self._effects, []
-            return effects
+            return self._translated()
         route = self.route(came_from, event)
-        return [Forward(event, route.neighbours, route.clients)] if route.neighbours or route.clients else []
+        if not route.neighbours and not route.clients:
+            return []
+        forward = Forward(event, route.neighbours, route.clients)
+        if not route.keeps:
+            return [forward]
+        self._effects.append(forward)
+        return self._translated()
 
     def _publish(self, event: Event) -> None:
         """An event that was held back, while something else is handled."""
         self._ways.clear()
-        before, self._effects = self._effects, []
-        self._effects = before + self._forward(event, NOBODY)
+        if self.is_locked:
+            self._effects += self._exchanging.route(event, NOBODY, "")
+        else:
+            route = self.route(NOBODY, event)
+            if route.neighbours or route.clients:
+                self._effects.append(Forward(event, route.neighbours, route.clients))
 
     # --- the control plane: neighbours
 
@@ -310,59 +351,24 @@ class Broker:
         if event.name == confirmation.TIMER:
             self._effects += self._confirmation.rested(self._now_ns)
             return
-        if self._exchanging.protocol.timer_fired(event.name):
+        if self._attending.timer_fired(event.name) or self._exchanging.protocol.timer_fired(event.name):
             return
         self._replacing.timer_fired(event.name)
         self._release_unused()
 
-    # --- the control plane: our own clients
-
-    def _client_subscribed(self, event: ClientSubscribed) -> None:
-        try:
-            text = parse_filter(event.filter).text
-        except FilterError as error:
-            self._effects.append(Refuse(event.client, str(error)))
-            return
-        if self._membership.standing == "leaving":
-            self._effects.append(Refuse(event.client, "the broker leaves the network"))
-            return
-        bit = self._hold(text, NOBODY)
-        if self.table.subscribe(event.client, bit.bit_length() - 1):
-            self._settlement.settle(bit, "")
-        if event.confirm:
-            self._effects += self._confirmation.ask(self._now_ns, event.client, text)
-
-    def _client_unsubscribed(self, event: ClientUnsubscribed) -> None:
-        try:
-            text = parse_filter(event.filter).text
-        except FilterError as error:
-            self._effects.append(Refuse(event.client, str(error)))
-            return
-        bit = self._catalogue.bit(text)
-        if not bit or not self.table.unsubscribe(event.client, bit.bit_length() - 1):
-            self._effects.append(Refuse(event.client, f"{event.client} has no subscription {text}"))
-            return
-        self._confirmation.forget(event.client, text)
-        self._settlement.settle(bit, "")
-        self._release_unused()
-
-    def _client_detached(self, event: ClientDetached) -> None:
-        filters = self.table.clients.get(event.client, 0)
-        for slot in slots(filters):
-            self.table.unsubscribe(event.client, slot)
-            self._confirmation.forget(event.client, self._catalogue.text(slot))
-        self._settlement.settle(filters, "")
-        self._release_unused()
-
     # --- what all of them come down to
 
-    def _carriers(self, asker: str) -> list[str]:
+    def _carriers(self, asker: str, filters: tuple[str, ...]) -> list[str]:
+        if EVERYTHING in filters:
+            return [neighbour for neighbour in self.table.heard if neighbour != asker]
         return self._forwarding.carriers(self.table, asker)
 
     def _is_laid(self, neighbour: str, filters: tuple[str, ...]) -> bool:
         """Whether we route towards this neighbour all that satisfies these filters."""
+        if neighbour in self._forwarding.always(self.table):
+            return True
         heard = self.table.heard.get(neighbour, 0)  # an exchange may have taken the link out of the tree
-        return all(self._catalogue.stand_for(text) & heard for text in filters)
+        return all(self._catalogue.stand_for(text) & heard for text in filters if text != EVERYTHING)
 
     def _hold(self, text: str, neighbour: str) -> int:
         """The bit of a filter; 0, and a complaint, where a neighbour sent what is no canonical filter."""
@@ -391,3 +397,4 @@ class Broker:
         assert self._settlement.in_use() & ~self._held == 0
         assert self.is_locked == (self._settlement.after is not None) == (self._exchanging.protocol.part is not None)
         self._settlement.check(self.name)
+        self._attending.handoff.check()

@@ -9,9 +9,10 @@ from typing import Literal
 
 import msgspec
 
-from regraft.broker.messages import Control, Informed
+from regraft.broker.messages import Control, DirectMessage
 from regraft.model.events import Event
 
+HandoffOutcome = Literal["whole", "unknown", "unanswered"]
 ExchangeOutcome = Literal["done", "stale", "busy", "aborted"]
 
 
@@ -20,6 +21,7 @@ class Route(msgspec.Struct, frozen=True, gc=False):
 
     neighbours: tuple[str, ...]
     clients: tuple[str, ...]
+    keeps: bool = False  # what some of these clients are owed is kept for them: the event has to be handled
 
 
 class Forward(msgspec.Struct, frozen=True, tag="forward", gc=False, omit_defaults=True):
@@ -44,7 +46,7 @@ class SendDirect(msgspec.Struct, frozen=True, tag="send_direct", gc=False):
     """Send a message to a broker that need not be a neighbour, over a connection for it alone; it may be lost."""
 
     broker: str
-    message: Informed
+    message: DirectMessage
 
 
 class SetTimer(msgspec.Struct, frozen=True, tag="set_timer", gc=False):
@@ -108,6 +110,25 @@ class TellInForce(msgspec.Struct, frozen=True, tag="tell_in_force", gc=False):
     filter: str
 
 
+class HandedOff(msgspec.Struct, frozen=True, tag="handed_off", gc=False):
+    """Tell the client that it has arrived, before what it is owed is delivered.
+
+    What was published from `whole_from_ns` on is not missing. What was before is whole, too, but for so many events
+    that were `dropped`; or else the broker that may have kept it does not know the client, or does not answer."""
+
+    client: str
+    move: int
+    outcome: HandoffOutcome
+    dropped: int
+    whole_from_ns: int
+
+
+class Dismiss(msgspec.Struct, frozen=True, tag="dismiss", gc=False):
+    """End the connection of this client, which has arrived elsewhere; `ClientAway` answers if it stays here."""
+
+    client: str
+
+
 class Refuse(msgspec.Struct, frozen=True, tag="refuse", gc=False):
     """Tell the client that what it asked for cannot be, and why; nothing was changed."""
 
@@ -134,6 +155,8 @@ Effect = (
     | Released
     | LeaveAnswered
     | TellInForce
+    | HandedOff
+    | Dismiss
     | Refuse
     | PeerMisbehaved
 )

@@ -6,7 +6,7 @@ the end of a link, at times of their own, and before they are told that it is up
 
 import msgspec
 
-from regraft.broker.messages import Informed, Message, Order, Routes
+from regraft.broker.messages import DirectMessage, Message, Order, Routes
 from regraft.model.events import Event
 
 
@@ -21,7 +21,7 @@ class ReceivedDirect(msgspec.Struct, frozen=True, tag="received_direct", gc=Fals
     """A message arrived from a broker that need not be a neighbour."""
 
     broker: str
-    message: Informed
+    message: DirectMessage
 
 
 class LinkUp(msgspec.Struct, frozen=True, tag="link_up", gc=False):
@@ -125,6 +125,25 @@ class ClientDetached(msgspec.Struct, frozen=True, tag="client_detached", gc=Fals
     client: str
 
 
+class ClientAway(msgspec.Struct, frozen=True, tag="client_away", gc=False, omit_defaults=True):
+    """A local client has left and will be back, here or elsewhere: its subscriptions stand, and what it is owed is to
+    be kept. `undelivered` are the events that were delivered to it and have not reached it."""
+
+    client: str
+    undelivered: tuple[Event, ...] = ()
+
+
+class ClientArrived(msgspec.Struct, frozen=True, tag="client_arrived", gc=False, omit_defaults=True):
+    """A client that was away is here, with the filters that it has subscribed to; `HandedOff` answers. `previous` are
+    the brokers that may have kept what it is owed, the latest first: those at which it has arrived since it was last
+    handed off, and the one where that was. `move` is higher at each arrival of this client."""
+
+    client: str
+    move: int
+    previous: tuple[str, ...] = ()
+    filters: tuple[str, ...] = ()
+
+
 class ClientPublished(msgspec.Struct, frozen=True, tag="client_published", gc=False):
     """A local client publishes."""
 
@@ -148,5 +167,7 @@ Input = (
     | ClientSubscribed
     | ClientUnsubscribed
     | ClientDetached
+    | ClientAway
+    | ClientArrived
     | ClientPublished
 )

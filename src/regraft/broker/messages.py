@@ -146,6 +146,39 @@ class Informed(msgspec.Struct, frozen=True, tag="informed", gc=False):
     stale: tuple[str, ...]
 
 
+KeptState = Literal["wait", "part", "last", "unknown"]
+
+
+class Claim(msgspec.Struct, frozen=True, tag="claim", gc=False):
+    """Directly, from the broker at which a client has arrived to one that may have kept what it is owed: hand that
+    over, from the event on that follows the first `have`. `move` is the number of the arrival."""
+
+    client: str
+    move: int
+    have: int
+
+
+class Kept(msgspec.Struct, frozen=True, tag="kept", gc=False, omit_defaults=True):
+    """The answer to `Claim`: not yet; a part of the log, after so many that came `first`; the last part, how many
+    events are missing from the whole, and the number of the questions by which it was known to be the last; or that
+    there is no such client."""
+
+    client: str
+    move: int
+    state: KeptState
+    first: int = 0
+    events: tuple[Event, ...] = ()
+    dropped: int = 0
+    flush: int = 0
+
+
+class Settled(msgspec.Struct, frozen=True, tag="settled", gc=False):
+    """The answer to the last part: the client has everything, and has no business with you any more."""
+
+    client: str
+    move: int
+
+
 class Membership(msgspec.Struct, frozen=True, tag="membership", gc=False):
     """A leaf comes or goes; `broker/membership.py` says what each means."""
 
@@ -156,9 +189,11 @@ Control = (
     Subscribe | Unsubscribe | Confirm | Confirmed | Lock | Signal | Graft | Compare | Reroute | Rerouted | Membership
 )
 Message = Event | Gray | Control
+HandoffMessage = Claim | Kept | Settled
+DirectMessage = Informed | HandoffMessage  # what goes to a broker that need not be a neighbour
 
 
-def filters_named(message: Control | Informed) -> int:
+def filters_named(message: Control | DirectMessage) -> int:
     """How many filters a message carries, where they make it what it is; a question after routes carries none."""
     match message:
         case Subscribe() | Unsubscribe():

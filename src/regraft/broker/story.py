@@ -6,9 +6,11 @@ A line says what the broker was told; indented lines say what it did about it. W
 from regraft.broker.effects import (
     CancelTimer,
     CloseLink,
+    Dismiss,
     Effect,
     ExchangeEnded,
     Forward,
+    HandedOff,
     LeaveAnswered,
     OpenLink,
     PeerMisbehaved,
@@ -20,6 +22,8 @@ from regraft.broker.effects import (
     TellInForce,
 )
 from regraft.broker.inputs import (
+    ClientArrived,
+    ClientAway,
     ClientDetached,
     ClientPublished,
     ClientSubscribed,
@@ -40,17 +44,21 @@ from regraft.broker.inputs import (
     TimerFired,
 )
 from regraft.broker.messages import (
+    Claim,
     Compare,
     Confirm,
     Confirmed,
+    DirectMessage,
     Graft,
     Gray,
     Informed,
+    Kept,
     Lock,
     Membership,
     Message,
     Reroute,
     Rerouted,
+    Settled,
     Signal,
     Subscribe,
     Unsubscribe,
@@ -94,6 +102,15 @@ def _told(broker: str, given: Input | None) -> str:
             return f"{broker} has {given.neighbour or 'nobody'} above it"
         case TimerFired():
             return f"{broker} wakes up: {given.name}"
+        case ClientAway():
+            kept = (
+                f", and has not got {', '.join(event.name for event in given.undelivered)}" if given.undelivered else ""
+            )
+            return f"{given.client} leaves {broker}{kept}"
+        case ClientArrived():
+            return f"{given.client} arrives at {broker}" + (
+                f", from {', '.join(given.previous)}" if given.previous else ""
+            )
         case ClientPublished() | ClientSubscribed() | ClientUnsubscribed() | ClientDetached() | None:
             return ""  # told as the command that it was
 
@@ -106,6 +123,11 @@ def _done(effect: Effect) -> list[str]:
             return [f"will wake up in {effect.after_ns // MILLISECOND_NS} ms: {effect.name}"]
         case TellInForce():
             return [f"tells {effect.client}: {effect.filter} is in force"]
+        case HandedOff():
+            dropped = f", {effect.dropped} dropped" if effect.dropped else ""
+            return [f"tells {effect.client}: it has arrived, {effect.outcome}{dropped}"]
+        case Dismiss():
+            return [f"dismisses {effect.client}"]
         case Refuse():
             return [f"refuses {effect.client}: {effect.reason}"]
         case PeerMisbehaved():
@@ -127,7 +149,7 @@ def _done(effect: Effect) -> list[str]:
             return []
 
 
-def words_of(message: Message | Informed) -> str:
+def words_of(message: Message | DirectMessage) -> str:
     match message:
         case Event():
             return f"Event {message.name}"
@@ -152,9 +174,19 @@ def words_of(message: Message | Informed) -> str:
             return f"RECMSG {message.reconfiguration} {'; '.join(moved)}".rstrip()
         case Informed():
             return f"INFORMED {message.reconfiguration} {', '.join(message.stale)}".rstrip()
+        case Claim():
+            return f"Claim {message.client}, arrival {message.move}, from {message.have} on"
+        case Kept(state="part" | "last"):
+            events = ", ".join(event.name for event in message.events) or "nothing more"
+            return f"Kept for {message.client}: {events}{'' if message.state == 'last' else ' …'}"
+        case Kept():
+            return f"Kept for {message.client}: {message.state}"
+        case Settled():
+            return f"Settled {message.client}"
         case Rerouted():
             return f"CTRLMSG {message.reconfiguration}"
         case Confirm():
-            return f"Confirm? {', '.join(message.filters)} ({message.origin}, round {message.round})"
+            filters = ", ".join(filter or "all" for filter in message.filters)
+            return f"Confirm? {filters} ({message.origin}, round {message.round})"
         case Confirmed():
             return f"{'Confirmed' if message.complete else 'Spoiled'} ({message.origin}, round {message.round})"

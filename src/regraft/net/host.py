@@ -24,9 +24,11 @@ from regraft.broker import Broker, FilterCatalogue
 from regraft.broker.effects import (
     CancelTimer,
     CloseLink,
+    Dismiss,
     Effect,
     ExchangeEnded,
     Forward,
+    HandedOff,
     LeaveAnswered,
     OpenLink,
     PeerMisbehaved,
@@ -39,7 +41,7 @@ from regraft.broker.effects import (
     TellInForce,
 )
 from regraft.broker.inputs import ClientPublished, ExchangeOrdered, Input, Received, TimerFired
-from regraft.broker.messages import Gray, Lock, filters_named
+from regraft.broker.messages import Gray, Informed, Lock, filters_named
 from regraft.model.events import Event
 from regraft.net.connection import Traffic
 from regraft.net.datagrams import Datagrams
@@ -176,6 +178,7 @@ class Host:
             case Send():
                 self._send(effect)
             case SendDirect():
+                assert isinstance(effect.message, Informed), "a live client does not move"
                 self.counters["control_informed"] += 1
                 self.counters["control_filters"] += filters_named(effect.message)
                 self.links.send_direct(effect.broker, effect.message)
@@ -202,6 +205,8 @@ class Host:
                 self.counters[f"held_back_{effect.queue}s_ns"] += effect.waited_ns
             case PeerMisbehaved():
                 self.misbehaved(effect.neighbour, effect.reason)
+            case HandedOff() | Dismiss():
+                raise AssertionError("a live client does not move")
             case _:
                 assert_never(effect)
 

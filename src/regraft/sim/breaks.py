@@ -15,9 +15,8 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from regraft.broker.effects import SendDirect
 from regraft.broker.inputs import EndFound, PathFound
-from regraft.broker.messages import Order, change_name
+from regraft.broker.messages import Informed, Order, change_name
 from regraft.model.trees import Link, in_order, path
 from regraft.planning import Knowledge, Known, choose
 from regraft.sim.accounts import Entry
@@ -99,13 +98,13 @@ class Breaks:
             else:
                 world.give(node, EndFound(other, incarnation, new_end))
 
-    def send_direct(self, node: Node, effect: SendDirect) -> None:
+    def send_direct(self, node: Node, broker: str, message: Informed) -> None:
         """A connection for this message alone, as fast as the new link."""
         world = self._world
-        target = world.nodes.get(effect.broker)
+        target = world.nodes.get(broker)
         if target is not None:
-            latency_ns = self._latencies_ns[effect.message.reconfiguration]
-            world.traffic.send(Wire(node, target, latency_ns, 0.0), effect.message)
+            latency_ns = self._latencies_ns[message.reconfiguration]
+            world.traffic.send(Wire(node, target, latency_ns, 0.0), message)
 
     def _replaced(
         self, name: str, removed: Link, added: Link, cycle: tuple[str, ...], near: int, chosen: dict[str, str]

@@ -54,10 +54,11 @@ class Leaves:
         world.give(node, LeaveOrdered())
 
     def may_go(self, name: str) -> bool:
-        """Whether it is up, has joined, knows that it is a leaf, and is neither about to leave nor of an exchange."""
+        """Whether it is up, has joined, knows that it is a leaf, keeps nothing for clients, and is neither about to
+        leave nor of an exchange."""
         node = self._world.nodes[name]
         is_free = not any(name in exchange.cycle for exchange in self._world.exchanges.under_way.values())
-        knows = node.core.is_member() and len(node.wires) == 1
+        knows = node.core.is_member() and len(node.wires) == 1 and not node.core.table.kept
         return node.alive and knows and name not in self.leaving and is_free
 
     def detach(self, client: str) -> None:
@@ -66,6 +67,7 @@ class Leaves:
         world.node_of(client)
         for filter in list(world.subscriptions[client]):
             world.unsubscribe(client, filter)
+        world.mobility.detached(client, world.node_of(client))
         del world.home[client], world.subscriptions[client]
 
     def demand_to_stay(self, name: str) -> None:

@@ -15,6 +15,7 @@ from regraft.sim.accounts import Account
 from regraft.sim.changes import RandomChanges
 from regraft.sim.checkers import Causal, Checker, Connected, Delivered, InForce, InOrder, Quiet, Tables, wrong_entries
 from regraft.sim.ledger import ThreeNumbers
+from regraft.sim.moves import RandomMoves
 from regraft.sim.network import NANOSECONDS_PER_BYTE_AT_1_MBIT
 from regraft.sim.plans import PlanInHand
 from regraft.sim.scenario import Scenario, Step, nanoseconds
@@ -27,7 +28,7 @@ from regraft.trace import schema as row
 DRAIN_NS_MAX = 60 * 1_000_000_000  # what is still under way that long after the end never comes to rest
 VIOLATIONS_MAX = 20
 
-DICE = ("tree", "links", "subscriptions", "churn", "publications", "changes")
+DICE = ("tree", "links", "subscriptions", "churn", "publications", "changes", "moves")
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +138,8 @@ class Run:
                 world, scenario, scenario.changes, dice["changes"], tree.latency_ns, clients.arrived
             )
             changes.begin()
+        if scenario.moves is not None:
+            RandomMoves(world, scenario.moves, dice["moves"])
         plan = None
         if scenario.plan is not None:
             wanted = [split_link(link, "plan.wanted") for link in scenario.plan.wanted]
@@ -178,7 +181,7 @@ def _checker(check: str, world: World) -> Checker:
 
 
 def _check_names(step: Step, known: Container[str], place: str) -> None:
-    names = [step.crash, step.restart, step.remove_leaf, step.at]
+    names = [step.crash, step.restart, step.remove_leaf, step.at, step.arrive]
     for link in (step.link_down, step.link_up, step.add_leaf, *step.exchange.split(">")):
         if link:
             names += split_link(link, place)
@@ -213,6 +216,10 @@ def _take(step: Step, place: str, world: World, latency_ns: Latency, loss: float
             world.subscribe(client_of(step.at), step.subscribe, True)
         elif step.unsubscribe:
             world.unsubscribe(client_of(step.at), step.unsubscribe)
+        elif step.away:
+            world.mobility.leave(client_of(step.at))
+        elif step.arrive:
+            world.mobility.arrive(client_of(step.at), step.arrive)
         elif step.publish is not None:
             world.publish(client_of(step.at), step.publish)
     except UsageError as error:

@@ -141,10 +141,22 @@ class Plan(_Table, frozen=True):
     at_s: float = 0.0
 
 
+class Moves(_Table, frozen=True):
+    """A client that has subscriptions, drawn, leaves at regular times, is away for a time drawn from this range, and
+    arrives at a broker that is drawn. What brokers say to each other about it takes a time drawn from `direct_ms`."""
+
+    from_s: float = 1.0
+    until_s: float = 3.0
+    every_s: float = 0.1
+    away_s: tuple[float, float] = (0.0, 0.3)
+    direct_ms: tuple[float, float] = (0.0, 5.0)
+
+
 class Step(_Table, frozen=True):
     """One thing that happens at a given time; just one of the other fields is filled.
 
-    `subscribe`, `unsubscribe`: a filter of the client of `at`. `publish`: attributes.
+    `subscribe`, `unsubscribe`: a filter of the client of `at`. `publish`: attributes. `away`: the client leaves;
+    `arrive`: it comes back at this broker. A client is named for good by the broker where it was first.
     """
 
     at_s: float
@@ -159,6 +171,8 @@ class Step(_Table, frozen=True):
     subscribe: str = ""
     unsubscribe: str = ""
     publish: dict[str, str | int | float | bool] | None = None
+    away: bool = False
+    arrive: str = ""
 
 
 class Auto(_Table, frozen=True):
@@ -213,6 +227,7 @@ class Scenario(_Table, frozen=True):
     subscriptions: Subscriptions = Subscriptions()
     publications: Publications = Publications()
     changes: Changes | None = None
+    moves: Moves | None = None
     plan: Plan | None = None
     auto: Auto = Auto()
     step: tuple[Step, ...] = ()
@@ -337,14 +352,21 @@ def check_scenario(scenario: Scenario, place: str) -> None:
         adjacency_of(
             (split_link(link, f"{place}, plan.wanted") for link in scenario.plan.wanted), f"{place}, plan.wanted"
         )
+    moves = scenario.moves
+    if moves is not None:
+        demand(moves.every_s >= EVERY_S_MIN, "moves.every_s", f"must be at least {EVERY_S_MIN}")
+        demand(moves.away_s[0] <= moves.away_s[1], "moves.away_s", "must be a range from low to high")
+        demand(moves.direct_ms[0] <= moves.direct_ms[1], "moves.direct_ms", "must be a range from low to high")
+        last = moves.until_s + moves.away_s[1]
+        demand(last <= scenario.duration_s, "moves.until_s", "the last client arrives after duration_s")
     for number, step in enumerate(scenario.step, start=1):
         key = f"step {number}"
         links = [step.link_down, step.link_up, step.exchange]
         brokers = [step.crash, step.restart, step.add_leaf, step.remove_leaf]
-        happenings = [*links, *brokers, step.subscribe, step.unsubscribe]
+        happenings = [*links, *brokers, step.subscribe, step.unsubscribe, step.arrive, step.away]
         filled = sum(bool(happening) for happening in happenings) + (step.publish is not None)
         demand(filled == 1, key, "must say just one thing that happens")
-        client_step = bool(step.subscribe or step.unsubscribe) or step.publish is not None
+        client_step = bool(step.subscribe or step.unsubscribe or step.away or step.arrive) or step.publish is not None
         demand(client_step == bool(step.at), key, "`at` names the broker of a client's step")
         demand(0 <= step.at_s <= scenario.duration_s, key, "at_s lies outside the run")
         reason = check_attributes(step.publish or {})

@@ -5,8 +5,8 @@ A message waits for those before it on its wire, takes its bytes over the bandwi
 Nearly all that happens in a run is that an event arrives at a broker and goes on. So this short way is written out in
 one piece: the wire counts the hop, the broker's `route` is asked, and the event goes on the next wires. A *parcel*
 carries what is the same at every hop of a message. All else takes the long way, through `Broker.handle` and its effects
-(`World.give`): every control message, an event at a broker that is locked for an exchange, and events in a run whose
-inputs are recorded. Both ways make the same trace.
+(`World.give`): every control message, an event at a broker that is locked for an exchange or keeps it for a client, and
+events in a run whose inputs are recorded. Both ways make the same trace.
 """
 
 from heapq import heappop, heappush
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from regraft.broker.inputs import Received, ReceivedDirect
-from regraft.broker.messages import Control, Gray, Informed
+from regraft.broker.messages import Claim, Control, DirectMessage, Gray, Informed, Kept, Settled
 from regraft.model.events import Event
 from regraft.rows import control_cells
 from regraft.sim.agenda import Entry
@@ -50,7 +50,7 @@ class ControlParcel:
 
     __slots__ = ("cells", "duration_ns", "message", "size")
 
-    def __init__(self, message: Control | Informed, ns_per_byte: float) -> None:
+    def __init__(self, message: Control | DirectMessage, ns_per_byte: float) -> None:
         self.message = message
         self.size = FRAME_BYTES + len(encode(message))
         self.duration_ns = int(self.size * ns_per_byte)
@@ -63,7 +63,7 @@ class Traffic:
         self._world = world
         self._dice = dice
         self._ns_per_byte = ns_per_byte
-        self._control_parcels: dict[Control | Informed, ControlParcel] = {}
+        self._control_parcels: dict[Control | DirectMessage, ControlParcel] = {}
         self._agenda = world.agenda
         self._matched = world.catalogue.matched
 
@@ -127,6 +127,9 @@ class Traffic:
             world.give(node, Received(wire.source.name, message.message))
             return
         route = core.route(wire.source.name, event)
+        if route.keeps:
+            world.give(node, Received(wire.source.name, event))
+            return
         if route.neighbours:
             self.relay(node, route.neighbours, message)
         if route.clients:
@@ -164,7 +167,7 @@ class Traffic:
 
     # --- control messages
 
-    def send(self, wire: Wire, message: Control | Informed) -> None:
+    def send(self, wire: Wire, message: Control | DirectMessage) -> None:
         parcel = self._control_parcels.get(message)
         if parcel is None:
             if len(self._control_parcels) >= CONTROL_PARCELS_MAX:
@@ -184,5 +187,7 @@ class Traffic:
             return
         world.chronicle.control_hop(world.now_ns, wire, parcel.cells)
         source, message = wire.source.name, parcel.message
-        given = ReceivedDirect(source, message) if isinstance(message, Informed) else Received(source, message)
-        world.give(wire.target, given)
+        if isinstance(message, Informed | Claim | Kept | Settled):
+            world.give(wire.target, ReceivedDirect(source, message))
+        else:
+            world.give(wire.target, Received(source, message))

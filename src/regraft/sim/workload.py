@@ -157,7 +157,7 @@ class Clients:
                     self._put_churn(client, nanoseconds(subscriptions.from_s))
 
     def _subscribe(self, client: str, filter: str) -> None:
-        if client in self._world.home:
+        if client in self._world.home and client not in self._world.mobility.away:
             self._world.subscribe(client, filter, self._scenario.subscriptions.acknowledged)
 
     def _put_churn(self, client: str, after_ns: int) -> None:
@@ -169,6 +169,9 @@ class Clients:
     def _change_mind(self, client: str) -> None:
         if client not in self._world.home:
             return  # it has gone with its broker
+        if client in self._world.mobility.away:
+            self._put_churn(client, self._world.now_ns)
+            return
         dice = self._dice["churn"]
         held = list(self._world.subscriptions[client])
         if held:

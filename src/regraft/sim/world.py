@@ -17,9 +17,11 @@ from regraft.broker.catalogue import parse_filter
 from regraft.broker.effects import (
     CancelTimer,
     CloseLink,
+    Dismiss,
     Effect,
     ExchangeEnded,
     Forward,
+    HandedOff,
     LeaveAnswered,
     OpenLink,
     PeerMisbehaved,
@@ -31,7 +33,7 @@ from regraft.broker.effects import (
     TellInForce,
 )
 from regraft.broker.inputs import Input
-from regraft.broker.messages import Confirm, Order, Routes
+from regraft.broker.messages import Confirm, Informed, Order, Routes
 from regraft.errors import UsageError
 from regraft.model.events import Event, Value
 from regraft.model.trees import Link, in_order
@@ -42,6 +44,7 @@ from regraft.sim.chronicle import Chronicle
 from regraft.sim.exchanges import Exchanges
 from regraft.sim.leaves import Leaves
 from regraft.sim.ledger import Ledger
+from regraft.sim.moves import Mobility
 from regraft.sim.network import NANOSECONDS_PER_BYTE_AT_1_MBIT, Node, Wire
 from regraft.sim.oracle import Oracle
 from regraft.sim.traffic import Parcel, Traffic
@@ -95,6 +98,7 @@ class World:
         self.exchanges = Exchanges(self, exchange_order, exchange_routes)
         self.leaves = Leaves(self)
         self.breaks = Breaks(self, knows)
+        self.mobility = Mobility(self, dice)
 
     # --- what operators, faults and clients do
 
@@ -197,7 +201,7 @@ class World:
         node.start(self._new_core(name))
         self.chronicle.topology(self.now_ns, row.KIND_BROKER_UP, name)
         for client, home in self.home.items():
-            if home == name:
+            if home == name and not self.mobility.restarted(client):
                 for filter, confirm in self.subscriptions[client].items():
                     self.give(node, inputs.ClientSubscribed(client, filter, confirm))
         self.oracle.stale = True
@@ -219,13 +223,13 @@ class World:
         self.oracle.stale = True
         if self.ledger is not None:
             self.ledger.cancelled(client, filter)
-        if node.alive:
+        if node.alive and client not in self.mobility.away:
             self.give(node, inputs.ClientUnsubscribed(client, filter))
 
     def publish(self, client: str, attributes: Mapping[str, Value]) -> None:
-        """What a client publishes that is gone, or whose broker is down, is not published: nobody took it."""
+        """What a client publishes that is gone or has not arrived, or whose broker is down, is not published."""
         node = self.nodes[self.home[client]] if client in self.home else None
-        if node is None or not node.alive:
+        if node is None or not node.alive or not self.mobility.has_arrived(client):
             return
         self._sequences[client] = sequence = self._sequences.get(client, 0) + 1
         event = Event(client, sequence, attributes)
@@ -259,7 +263,10 @@ class World:
                         self._asked_again(node, effect.message)
                     self.traffic.send(node.wires[effect.neighbour], effect.message)
                 case SendDirect():
-                    self.breaks.send_direct(node, effect)
+                    if isinstance(effect.message, Informed):
+                        self.breaks.send_direct(node, effect.broker, effect.message)
+                    else:
+                        self.mobility.send_direct(node, effect.broker, effect.message)
                 case SetTimer():
                     due = partial(self._fire, node, effect.name)
                     self.agenda.put(self.now_ns + effect.after_ns, due)
@@ -272,6 +279,10 @@ class World:
                     self.leaves.answered(node.name, effect.reason)
                 case TellInForce():
                     self._in_force(node, effect)
+                case HandedOff():
+                    self.mobility.handed_off(effect)
+                case Dismiss():
+                    pass  # a client that has left is not connected
                 case Refuse():
                     self.refused.append(f"{effect.client}: {effect.reason}")
                 case PeerMisbehaved():

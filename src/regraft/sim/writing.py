@@ -5,24 +5,24 @@ from typing import Any
 
 import msgspec
 
-from regraft.sim.scenario import Changes, Scenario
+from regraft.sim.scenario import Changes, Moves, Scenario
 
 
 def scenario_text(scenario: Scenario) -> str:
-    defaults = msgspec.to_builtins(Scenario(changes=Changes()))
+    defaults = msgspec.to_builtins(Scenario(changes=Changes(), moves=Moves()))
     data = msgspec.to_builtins(scenario)
     steps = data.pop("step")
     tables = {key: data.pop(key) for key in list(data) if isinstance(data[key], dict)}
     lines = [f"{key} = {_value(value)}" for key, value in data.items() if value is not None and value != defaults[key]]
     for name, table in tables.items():
         rows = [f"{key} = {_value(value)}" for key, value in table.items() if value != defaults[name][key]]
-        if rows or name == "changes":
+        if rows or name in ("changes", "moves"):
             lines += ["", f"[{name}]", *rows]
     for step in steps:
         lines += [
             "",
             "[[step]]",
-            *(f"{key} = {_value(value)}" for key, value in step.items() if value not in ("", None)),
+            *(f"{key} = {_value(value)}" for key, value in step.items() if value not in ("", None, False)),
         ]
     return "\n".join(lines) + "\n"
 

@@ -20,17 +20,30 @@ A broker remembers one probe an origin, a bounded number in all, and forgets the
 forgotten probe is answered as spoiled. So neither a crashed origin nor a lost answer leaves anything behind that
 matters.
 
+**Flushing.** A question that names `EVERYTHING` goes to all brokers, whatever routes they need. It travels behind the
+events that are under way, and its answers behind those that are under way to us; so when the first round is over all
+has come that was on its way when it began, and when the second is, all that had then come has come to every broker that
+it was sent to. The *watcher* is told when the questions of
+another broker come by, and when the first round of ours is over.
+
 These messages are the only ones that the papers do not have; their measures leave them out (docs/guide/trace.md).
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from regraft.broker.effects import Effect, Send, SetTimer, TellInForce
 from regraft.broker.messages import Confirm, Confirmed
 
 TIMER = "confirm"
 OWN_CLIENTS = ""
+EVERYTHING = ""  # no filter: in its place, asks that all be flushed
+
+
+class Watcher(Protocol):
+    def questioned(self, broker: str, flush: int) -> None: ...
+    def half_flushed(self, flush: int) -> None: ...
 
 
 @dataclass(slots=True)
@@ -46,15 +59,15 @@ class Probe:
 
 
 class Confirmation:
-    """`carriers(asker)` names the neighbours that must hold a route to what came from `asker`; `laid(asker, filters)`
-    says whether this broker routes all of these towards it."""
+    """`carriers(asker, filters)` names the neighbours that must hold a route to what came from `asker`, or be flushed;
+    `laid(asker, filters)` says whether this broker routes all of these towards it."""
 
     def __init__(
         self,
         name: str,
         again_after_ns: int,
         probes_max: int,
-        carriers: Callable[[str], list[str]],
+        carriers: Callable[[str, tuple[str, ...]], list[str]],
         laid: Callable[[str, tuple[str, ...]], bool],
     ) -> None:
         self._name = name
@@ -62,6 +75,7 @@ class Confirmation:
         self._probes_max = probes_max
         self._carriers = carriers
         self._laid = laid
+        self.watcher: Watcher | None = None
         self._serial = 0
         self._probes: dict[str, Probe] = {}  # by origin
         self._clients: dict[str, dict[str, None]] = {}  # filter -> clients, of our own probe
@@ -109,6 +123,8 @@ class Confirmation:
     def _conclude(self, now_ns: int, probe: Probe) -> list[Effect]:
         """Our own probe's round is over."""
         if not probe.spoiled and probe.round == 1:
+            if self.watcher is not None and EVERYTHING in probe.filters:
+                self.watcher.half_flushed(probe.serial)
             probe.round = 2
             return self._pass_on(now_ns, self._name)
         del self._probes[self._name]
@@ -135,6 +151,8 @@ class Confirmation:
                 del self._probes[oldest]
             probe = Probe(message.serial, message.filters, neighbour)
             probe.spoiled = not self._laid(neighbour, message.filters)
+            if self.watcher is not None and EVERYTHING in message.filters:
+                self.watcher.questioned(origin, message.serial)
             self._probes[origin] = probe
             return self._pass_on(now_ns, origin)
         known = self._probes.get(origin)
@@ -156,7 +174,7 @@ class Confirmation:
 
     def _pass_on(self, now_ns: int, origin: str) -> list[Effect]:
         probe = self._probes[origin]
-        carriers = self._carriers(probe.asker)
+        carriers = self._carriers(probe.asker, probe.filters)
         if probe.spoiled or not carriers:
             return self._answer(now_ns, origin)
         probe.waiting = dict.fromkeys(carriers)

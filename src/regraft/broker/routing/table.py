@@ -28,6 +28,7 @@ class SubscriptionTable:
         self.local: int = 0
         self.subscribers: dict[int, dict[str, None]] = {}  # slot -> clients, in the order they came; no slot is empty
         self.clients: dict[str, int] = {}  # client -> its filters; none is 0
+        self.kept: dict[str, None] = {}  # clients to which nothing is delivered now (broker/mobility/)
 
     def open(self, neighbour: str) -> None:
         self.heard[neighbour] = 0
@@ -38,6 +39,7 @@ class SubscriptionTable:
         other = SubscriptionTable()
         other.heard, other.told, other.unasked = dict(self.heard), dict(self.told), self.unasked
         other.local, other.subscribers, other.clients = self.local, self.subscribers, self.clients
+        other.kept = self.kept
         return other
 
     def close(self, neighbour: str) -> int:

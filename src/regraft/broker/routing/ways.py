@@ -46,7 +46,9 @@ class Ways:
             if len(self._routes) >= ROUTES_MAX:
                 self._routes.clear()
             neighbours = tuple(name for place, name in enumerate(self._neighbours) if goes_to >> place & 1)
-            route = self._routes[name] = Route(neighbours, self._table.interested_clients(wanted))
+            clients = self._table.interested_clients(wanted)
+            keeps = bool(self._table.kept) and any(client in self._table.kept for client in clients)
+            route = self._routes[name] = Route(neighbours, clients, keeps)
         return route
 
 
