@@ -242,7 +242,7 @@ def free_in_the_end(driver: Driver) -> None:
     assert not driver.core.is_locked
     assert not protocol.opened
     assert not protocol.retired
-    assert not protocol._anew
+    assert not protocol.anew
     assert not protocol._asked
     assert not driver.core.table.heard
 

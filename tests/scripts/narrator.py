@@ -18,6 +18,8 @@ A script is commands, a line `---`, and the story that they must give. Commands:
     forge a-b recmsg a b / c "x"    b gets a RECMSG along that path, to add that filter, that a never sent
     forge a-b ctrlmsg               b gets a CTRLMSG that a never sent
     forge a-b informed "x"          b is informed of that filter, directly, by a broker that is no end of any lost link
+    depart s@b, arrive s@c          client s leaves b; it arrives at c (direct= of `brokers`: what brokers say to each
+                                    other about it takes so many milliseconds)
     deliver 3                       the next three things on the agenda happen (messages arrive, timers fire)
     wait 200ms                      all that is due in that time happens
     settle                          everything happens, until nothing is left
@@ -86,6 +88,11 @@ class Narrator:
                     world.subscribe(client, filter, not unconfirmed)
                 else:
                     world.unsubscribe(client, filter)
+            case "depart":
+                world.mobility.leave(self._client(rest))
+            case "arrive":
+                client, _, broker = rest.partition("@")
+                world.mobility.arrive(client, broker)
             case "publish":
                 who, *attributes = rest.split()
                 world.publish(self._client(who), dict(_attribute(text) for text in attributes))
@@ -135,6 +142,7 @@ class Narrator:
             settings["reconfiguration"] = settings.pop("protocol")
         order = msgspec.convert(settings.pop("order", None), Order | None)
         routes = msgspec.convert(settings.pop("routes", "laid"), Routes)
+        direct_ns = int(settings.pop("direct", 0)) * MILLISECOND_NS
         config = msgspec.convert(settings, BrokerConfig, strict=False)
         world = self.world = World(
             config,
@@ -146,6 +154,7 @@ class Narrator:
             exchange_routes=routes,
             record=self._narrate,
         )
+        world.mobility.direct_ns = (direct_ns, direct_ns)
         self.exchange = ""
         self._in_force = InForce(world)
         links = [split_link(word, "script") for word in words if "=" not in word]

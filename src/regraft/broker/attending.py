@@ -75,14 +75,14 @@ class Attending:
             return
         self._subscribe(event.client, text)
         if event.confirm:
-            self._confirm(event.client, text)
+            self.confirm(event.client, text)
 
     def _subscribe(self, client: str, text: str) -> None:
         bit = self._hold(text, "")
         if self._table.subscribe(client, bit.bit_length() - 1):
             self._settlement.settle(bit, "")
 
-    def _confirm(self, client: str, text: str) -> None:
+    def confirm(self, client: str, text: str) -> None:
         for effect in self._confirmation.ask(self.now_ns(), client, text):
             self.emit(effect)
 
@@ -115,8 +115,6 @@ class Attending:
             self._subscribe(event.client, text)
         self._release()
         self.handoff.arrived(event, dict.fromkeys(texts))
-        for text in texts:
-            self._confirm(event.client, text)
 
     def _take_back(self, client: str, slot: int) -> None:
         self._table.unsubscribe(client, slot)
@@ -138,7 +136,7 @@ class Attending:
 
     def flush(self, client: str) -> None:
         self.forget_flush(client)
-        self._confirm(FLUSHER + client, EVERYTHING)
+        self.confirm(FLUSHER + client, EVERYTHING)
 
     def forget_flush(self, client: str) -> None:
         self._confirmation.forget(FLUSHER + client, EVERYTHING)

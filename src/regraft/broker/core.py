@@ -55,14 +55,7 @@ from regraft.broker.messages import (
 )
 from regraft.broker.messages import Membership as MembershipMessage
 from regraft.broker.replacing import Replacing
-from regraft.broker.routing import (
-    Confirmation,
-    KnownWays,
-    Settlement,
-    Ways,
-    confirmation,
-    forwarding_strategy,
-)
+from regraft.broker.routing import Confirmation, KnownWays, Settlement, Ways, confirmation, forwarding_strategy
 from regraft.broker.routing.confirmation import EVERYTHING
 from regraft.errors import FilterError
 from regraft.matching import slots
@@ -72,7 +65,7 @@ NOBODY = ""
 
 
 class Broker:
-    """One broker. `table` may be read by a world's checkers; nobody else writes it."""
+    """One broker. `table` and `confirmation` may be read by a world's checkers; nobody else writes them."""
 
     def __init__(self, name: str, config: BrokerConfig, catalogue: FilterCatalogue) -> None:
         self.name = name
@@ -89,7 +82,7 @@ class Broker:
             emit=self._emit,
         )
         self.table = self._settlement.table
-        self._confirmation = Confirmation(
+        self.confirmation = Confirmation(
             name, config.confirm_again_after_ns, config.probes_max, self._carriers, self._is_laid
         )
         self._replacing = Replacing(name, config, catalogue, self._settlement, hold=self._hold, emit=self._emit)
@@ -112,13 +105,13 @@ class Broker:
             config,
             catalogue,
             self._settlement,
-            self._confirmation,
+            self.confirmation,
             hold=self._hold,
             release=self._release_unused,
             emit=self._emit,
             now_ns=self._now,
         )
-        self._confirmation.watcher = self._attending.handoff
+        self.confirmation.watcher = self._attending.handoff
         self._membership = Membership(config.held_back_max, self._emit, self._publish)
         self.is_locked = False
         self._incarnations: dict[str, int] = {}
@@ -257,15 +250,15 @@ class Broker:
             case Unsubscribe():
                 self._unsubscribed(neighbour, message)
             case Confirm():
-                self._effects += self._confirmation.asked(self._now_ns, neighbour, message)
+                self._effects += self.confirmation.asked(self._now_ns, neighbour, message)
             case Confirmed():
-                self._effects += self._confirmation.answered(self._now_ns, neighbour, message)
+                self._effects += self.confirmation.answered(self._now_ns, neighbour, message)
             case Lock() | Graft() | Compare() | Signal():
                 self._exchanging.protocol.received(neighbour, message)
                 self._release_unused()
             case Reroute() | Rerouted():
                 self._replacing.received(neighbour, message)
-                self._effects += self._confirmation.routes_lost(self._now_ns, neighbour)
+                self._effects += self.confirmation.routes_lost(self._now_ns, neighbour)
                 self._release_unused()
             case MembershipMessage():
                 self._membership.said(neighbour, message)
@@ -296,13 +289,13 @@ class Broker:
         changed = self._settlement.take_back(neighbour, taken_back, message.exchange, message.before)
         self._replacing.taken_back(taken_back)
         self._settlement.settle(changed, message.reconfiguration)
-        self._effects += self._confirmation.routes_lost(self._now_ns, neighbour)
+        self._effects += self.confirmation.routes_lost(self._now_ns, neighbour)
         self._release_unused()
 
     def _locked(self, is_locked: bool) -> None:
         """Called by the exchange that this broker takes part in, at its beginning and at its end."""
         self.is_locked = is_locked
-        confirmation = self._confirmation
+        confirmation = self.confirmation
         self._effects += confirmation.stand_still(self._now_ns) if is_locked else confirmation.go_on(self._now_ns)
 
     # --- the control plane: links
@@ -322,7 +315,7 @@ class Broker:
         # Fig. 7 of sem02, sendSubsToNewLink: all that we want for anyone but the other end
         self._settlement.settle(self._settlement.wanted(), change)
         self._membership.link_up(neighbour)
-        self._effects += self._confirmation.tree_changed(self._now_ns, None)
+        self._effects += self.confirmation.tree_changed(self._now_ns, None)
 
     def _link_down(self, event: LinkDown) -> None:
         neighbour = event.neighbour
@@ -338,18 +331,18 @@ class Broker:
         self._replacing.link_lost(neighbour, change, orphaned)
         self._exchanging.protocol.link_lost(neighbour, is_of_tree=True)
         self._settlement.settle(orphaned, change)
-        self._effects += self._confirmation.tree_changed(self._now_ns, neighbour)
+        self._effects += self.confirmation.tree_changed(self._now_ns, neighbour)
         self._membership.link_lost(neighbour)
         self._release_unused()
 
     def _parent_assigned(self, event: ParentAssigned) -> None:
         self._forwarding.assign_parent(event.neighbour)
         self._settlement.settle(self.table.in_use(), "overlay")
-        self._effects += self._confirmation.tree_changed(self._now_ns, None)
+        self._effects += self.confirmation.tree_changed(self._now_ns, None)
 
     def _timer_fired(self, event: TimerFired) -> None:
         if event.name == confirmation.TIMER:
-            self._effects += self._confirmation.rested(self._now_ns)
+            self._effects += self.confirmation.rested(self._now_ns)
             return
         if self._attending.timer_fired(event.name) or self._exchanging.protocol.timer_fired(event.name):
             return

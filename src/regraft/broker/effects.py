@@ -111,7 +111,8 @@ class TellInForce(msgspec.Struct, frozen=True, tag="tell_in_force", gc=False):
 
 
 class HandedOff(msgspec.Struct, frozen=True, tag="handed_off", gc=False):
-    """Tell the client that it has arrived, before what it is owed is delivered.
+    """Tell the client that it has arrived, before what it is owed is delivered. Which of its subscriptions are in force
+    it has not been told since it left; where it still waits for that, it asks again (`ClientSubscribed`).
 
     What was published from `whole_from_ns` on is not missing. What was before is whole, too, but for so many events
     that were `dropped`; or else the broker that may have kept it does not know the client, or does not answer."""

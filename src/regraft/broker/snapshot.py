@@ -22,7 +22,7 @@ from regraft.broker.core import Broker
 from regraft.broker.routing import KnownWays
 
 # What a broker keeps for as long as it lives; everything else is gone when it is at rest.
-_LASTING = ("table", "_incarnations", "_held", "_parent", "_serial", "_stays")
+_LASTING = ("table", "_table", "_incarnations", "_held", "_parent", "_serial", "_stays")
 
 
 class FixedCatalogue(FilterCatalogue):

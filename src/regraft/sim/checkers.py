@@ -112,6 +112,9 @@ class Quiet:
         locked = [name for name, node in world.nodes.items() if node.alive and node.core.is_locked]
         if locked:
             found.append(f"locked for an exchange at the end: {', '.join(locked[:EXAMPLES_MAX])}")
+        owed = [name for name, node in world.nodes.items() if node.alive and node.core.confirmation.is_owed]
+        if owed:
+            found.append(f"clients still wait to be told what is in force at {', '.join(owed[:EXAMPLES_MAX])}")
         waiting = [name for name, node in world.nodes.items() if node.timers]
         if waiting:
             found.append(f"timers still run at {', '.join(waiting[:EXAMPLES_MAX])}")

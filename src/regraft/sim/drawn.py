@@ -28,6 +28,17 @@ def promised(protocol: Protocol, kind: str) -> tuple[Check, ...]:
     return (*ALWAYS, "delivered", *in_order[order])
 
 
+def draw_moves(dice: Random) -> dict[str, Any]:
+    """Clients that move, seldom or often, at once or after a while, among quick brokers or slow ones."""
+    return {
+        "from_s": 1.0,
+        "until_s": 3.0,
+        "every_s": dice.choice([0.02, 0.1]),
+        "away_s": dice.choice([[0.0, 0.0], [0.0, 0.1], [0.0, 0.5]]),
+        "direct_ms": dice.choice([[0.0, 1.0], [0.0, 30.0], [50.0, 300.0]]),
+    }
+
+
 def draw_scenario(number: int, *, brokers: tuple[int, int] = (10, 200), protocol: str = "") -> Scenario:
     """With a number of brokers in this range; of this protocol, or of any."""
     dice = Random(number)
@@ -74,4 +85,6 @@ def draw_scenario(number: int, *, brokers: tuple[int, int] = (10, 200), protocol
         },
         "checks": promised(name, kind),  # type: ignore[arg-type]
     }
+    if order is not None and kind in PLANNED and dice.random() < 0.5:
+        drawn["moves"] = draw_moves(dice)
     return scenario_from(drawn, f"drawn scenario {number}")

@@ -98,5 +98,6 @@ class Leaves:
         del world.nodes[name], world.adjacency[name]
         world.chronicle.topology(world.now_ns, row.KIND_BROKER_DOWN, name)
         for client in [client for client, home in world.home.items() if home == name]:
+            world.mobility.forget(client)
             del world.home[client], world.subscriptions[client]
         world.oracle.stale = True

@@ -11,7 +11,7 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from regraft.broker.effects import HandedOff
-from regraft.broker.inputs import ClientArrived, ClientAway, ClientDetached
+from regraft.broker.inputs import ClientArrived, ClientAway, ClientDetached, ClientSubscribed
 from regraft.broker.messages import HandoffMessage
 from regraft.errors import UsageError
 from regraft.sim.network import Node, Wire
@@ -43,6 +43,7 @@ class Mobility:
         self._dice = dice
         self._stayed: dict[str, tuple[str, ...]] = {}  # client -> where it may have stayed last, the latest first
         self._moves: dict[str, int] = {}
+        self._confirmed: dict[str, dict[str, None]] = {}  # client -> filters that it knows to be in force
         self._left_ns: dict[str, int] = {}  # client -> when it left where it was last handed off
 
     def has_arrived(self, client: str) -> bool:
@@ -57,7 +58,8 @@ class Mobility:
         self._left_ns.setdefault(client, world.now_ns)
         if node.alive:
             world.give(node, ClientAway(client))
-        world.home[client] = self._stayed.get(client, (node.name,))[-1]
+        last = self._stayed.get(client, (node.name,))[-1]  # there is what it is owed, until it has arrived elsewhere
+        world.home[client] = last if last in world.nodes else node.name
         world.oracle.stale = True
 
     def arrive(self, client: str, broker: str) -> None:
@@ -86,6 +88,23 @@ class Mobility:
             return
         self._stayed[client] = (self._world.home[client],)
         self.arrivals.append(Arrival(client, self._left_ns.pop(client), told))
+        self._world.agenda.put(self._world.now_ns, partial(self._ask_again, client))
+
+    def _ask_again(self, client: str) -> None:
+        """For what it has not been told is in force."""
+        world = self._world
+        node = world.nodes[world.home[client]] if client in world.home else None
+        if node is None or not node.alive or not self.has_arrived(client):
+            return
+        for filter, confirm in world.subscriptions[client].items():
+            if confirm and filter not in self._confirmed.get(client, {}):
+                world.give(node, ClientSubscribed(client, filter, True))
+
+    def in_force(self, client: str, filter: str) -> None:
+        self._confirmed.setdefault(client, {})[filter] = None
+
+    def unsubscribed(self, client: str, filter: str) -> None:
+        self._confirmed.get(client, {}).pop(filter, None)
 
     def restarted(self, client: str) -> bool:
         """Its broker is back; returns whether the client has something to say of its own."""
@@ -98,10 +117,14 @@ class Mobility:
     def detached(self, client: str, node: Node) -> None:
         """For good."""
         if client in self._left_ns or client in self._stayed:
-            self.away.pop(client, None)
-            self._left_ns.pop(client, None)
+            self.forget(client)
             if node.alive:
                 self._world.give(node, ClientDetached(client))
+
+    def forget(self, client: str) -> None:
+        """It has gone with its broker."""
+        self.away.pop(client, None)
+        self._left_ns.pop(client, None)
 
     def send_direct(self, node: Node, broker: str, message: HandoffMessage) -> None:
         target = self._world.nodes.get(broker)

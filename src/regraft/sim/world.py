@@ -219,6 +219,7 @@ class World:
         node = self.node_of(client)
         filter = parse_filter(filter).text
         self.subscriptions[client].pop(filter, None)
+        self.mobility.unsubscribed(client, filter)
         self.chronicle.subscription(self.now_ns, row.KIND_UNSUBSCRIBE, node.name, client, filter)
         self.oracle.stale = True
         if self.ledger is not None:
@@ -320,6 +321,7 @@ class World:
 
     def _in_force(self, node: Node, effect: TellInForce) -> None:
         client, filter = effect.client, effect.filter
+        self.mobility.in_force(client, filter)
         self.chronicle.subscription(self.now_ns, row.KIND_IN_FORCE, node.name, client, filter)
         if self.ledger is not None:
             self.ledger.in_force(client, filter)

@@ -18,12 +18,14 @@ How, after Jedi's steps (Fig. 2 of the chapter):
    has held back since the old one's first question passed by, each event once, and says so (`Settled`); the old broker
    withdraws.
 
-The chapter's old broker hands over as soon as it is asked. An event that passed the place where the two routes part
-before the new one was there, and is still on its way to the old broker, is then lost: the request goes directly, and
-overtakes it. Hence the flush. It also spares both a memory of what has been delivered. What came to the new broker
-before the question passed by was ahead of it on the way from where the routes part, and so ahead of its answer on the
-way to the old one: there it was delivered before the client left, or it is in the share. And what is in the share was
-ahead of the question of the second round: it does not come to the new broker later.
+The chapter's old broker hands over as soon as it is asked, and duplicates are those that are in both logs. But an event
+that it has delivered before the client left may come to the new one later, by a longer way, and is in no log; and where
+routes are in place without a question through the whole tree (message and hierarchical forwarding) an event may still
+be on its way to the old one, and the request, which goes directly, overtakes it. Hence the flush; it spares both a
+memory of what has been delivered. What came to the new broker before the question passed by was ahead of it where the
+two routes part, and so ahead of its answer on the way to the old one: there it was delivered before the client left, or
+it is in the share. And what is in the share was ahead of the question of the second round: it does not come to the new
+broker later.
 
 A client that publishes does so when it has arrived, and is refused before. By then the flush has carried all that it
 published at the old broker to everybody, so that its own events stay in order, too.
@@ -51,7 +53,6 @@ from regraft.broker.effects import (
     HandoffOutcome,
     SendDirect,
     SetTimer,
-    TellInForce,
 )
 from regraft.broker.inputs import ClientArrived, ClientAway
 from regraft.broker.messages import Claim, Kept, KeptState, Settled
@@ -86,13 +87,12 @@ class Away:
 @dataclass(slots=True)
 class Arriving:
     """A client that has come. `previous` are the brokers still to be asked, the first of them now; `missing` its
-    filters that are not in force yet, `in_force` those that are; `own` what we have kept since an earlier stay here."""
+    filters that are not in force yet; `own` what we have kept since an earlier stay here."""
 
     move: int
     previous: tuple[str, ...]
     missing: dict[str, None]
     own: Away | None
-    in_force: dict[str, None] = field(default_factory=dict)
     held: list[Event] = field(default_factory=list)
     log: list[Event] = field(default_factory=list)
     dropped: int = 0
@@ -139,7 +139,7 @@ class Handoff:
             self._keep_for(client, Away(self._stays.get(client, 0), log, len(given.undelivered) - len(log)))
 
     def arrived(self, given: ClientArrived, missing: dict[str, None]) -> None:
-        """`missing`: those of its filters that have still to come in force."""
+        """`missing`: its filters, which have to be in force before it has arrived."""
         client, host = given.client, self._host
         own = self._away.pop(client, None)
         self._stop(client)
@@ -148,6 +148,8 @@ class Handoff:
             own = own if self._name in given.previous else None
             self._arriving[client] = Arriving(given.move, given.previous, missing, own)
             self._kept[client] = None
+            for filter in list(missing):
+                host.confirm(client, filter)
             if not missing:
                 self._in_force(client)
             return
@@ -162,19 +164,17 @@ class Handoff:
         self._stop(client)
 
     def came_in_force(self, client: str, filter: str) -> bool:
-        """Whether the client is told of it only when it has arrived, here or elsewhere: until then, what is promised
-        here may be given up, and the old broker knows nothing of it."""
+        """Whether the client is not told of it: until it has arrived, what is promised here may be given up, and the
+        old broker knows nothing of it. What it has not been told it asks for again."""
         arriving = self._arriving.get(client)
         if arriving is None:
             return client in self._away
-        arriving.in_force[filter] = None
         self._no_longer_missing(client, arriving, filter)
         return True
 
     def taken_back(self, client: str, filter: str) -> None:
         arriving = self._arriving.get(client)
         if arriving is not None:
-            arriving.in_force.pop(filter, None)
             self._no_longer_missing(client, arriving, filter)
 
     def _no_longer_missing(self, client: str, arriving: Arriving, filter: str) -> None:
@@ -236,8 +236,6 @@ class Handoff:
         self._stop(client)
         outcome, dropped = arriving.outcome, arriving.dropped
         self._host.emit(HandedOff(client, arriving.move, outcome, dropped, arriving.whole_from_ns))
-        for filter in arriving.in_force:
-            self._host.emit(TellInForce(client, filter))
         known = arriving.questions.get(arriving.flush, 0)
         self._deliver(client, merged(arriving.log, arriving.held[known:]))
 
@@ -358,7 +356,9 @@ class Handoff:
                 self._hand(client, away, away.share)
 
     def _stop(self, client: str) -> None:
-        self._kept.pop(client, None)
+        if client not in self._kept:
+            return
+        del self._kept[client]
         self._host.forget_flush(client)
         for kind in TIMERS:
             self._host.emit(CancelTimer(kind + client))

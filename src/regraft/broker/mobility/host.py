@@ -9,6 +9,9 @@ class Host(Protocol):
     def emit(self, effect: Effect) -> None: ...
     def now_ns(self) -> int: ...
     def has_subscriptions(self, client: str) -> bool: ...
+    def confirm(self, client: str, filter: str) -> None:
+        """Tell `Handoff.came_in_force` when it is, but not at once."""
+
     def withdraw(self, client: str) -> None:
         """All that the client has subscribed to."""
 

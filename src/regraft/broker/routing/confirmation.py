@@ -83,6 +83,11 @@ class Confirmation:
         self._resting = False
         self._standing_still = False
 
+    @property
+    def is_owed(self) -> bool:
+        """Whether somebody here waits for an answer."""
+        return bool(self._clients or self._queue)
+
     # --- while the broker is of two trees
 
     def stand_still(self, now_ns: int) -> list[Effect]:
@@ -145,21 +150,27 @@ class Confirmation:
         if origin == self._name or self._standing_still:  # our name: asked by what we were before a crash
             return [Send(neighbour, Confirmed(origin, message.serial, message.round, False))]
         if message.round == 1:
-            self._probes.pop(origin, None)
+            effects = self._forget(origin, neighbour)
             if len(self._probes) >= self._probes_max:
-                oldest = next(other for other in self._probes if other != self._name)
-                del self._probes[oldest]
+                effects += self._forget(next(other for other in self._probes if other != self._name), "")
             probe = Probe(message.serial, message.filters, neighbour)
             probe.spoiled = not self._laid(neighbour, message.filters)
             if self.watcher is not None and EVERYTHING in message.filters:
                 self.watcher.questioned(origin, message.serial)
             self._probes[origin] = probe
-            return self._pass_on(now_ns, origin)
+            return effects + self._pass_on(now_ns, origin)
         known = self._probes.get(origin)
         if known is None or known.serial != message.serial or known.asker != neighbour or known.waiting:
             return [Send(neighbour, Confirmed(origin, message.serial, message.round, False))]
         known.round = 2
         return self._pass_on(now_ns, origin)
+
+    def _forget(self, origin: str, asker: str) -> list[Effect]:
+        """The question of this origin; who waits for its answer, and asks no other one, is told that it is spoiled."""
+        probe = self._probes.pop(origin, None)
+        if probe is None or not probe.waiting or probe.asker == asker:
+            return []
+        return [Send(probe.asker, Confirmed(origin, probe.serial, probe.round, False))]
 
     def answered(self, now_ns: int, neighbour: str, message: Confirmed) -> list[Effect]:
         probe = self._probes.get(message.origin)
