@@ -10,16 +10,19 @@ from regraft.broker.grafting import Grafting
 from regraft.broker.membership import Membership
 from regraft.broker.messages import Control, SignalStep
 from regraft.broker.messages import Membership as MembershipMessage
+from regraft.broker.reconfiguration import informed
 from regraft.broker.reconfiguration.coordinated import Coordinated
 from regraft.broker.reconfiguration.cycle import Part
 from regraft.broker.reconfiguration.deferred import Deferred
+from regraft.broker.reconfiguration.informed import Informed
 from regraft.broker.reconfiguration.path import Path
 from regraft.broker.reconfiguration.strawman import Strawman
+from regraft.broker.replacing import ACTIVATION, Replacing
 from regraft.broker.routing.settlement import Settlement
 from regraft.proving import CHANGES, PROTOCOLS, KindName, Proof, prove
 from regraft.sim.scenario import Protocol
 
-QUICK = tuple(change for change in CHANGES if change not in ("overlap", "interrupted"))
+QUICK = tuple(change for change in CHANGES if change not in ("again", "overlap", "interrupted"))
 
 
 def proofs(protocol: Protocol, changes: tuple[KindName, ...] = QUICK) -> list[Proof]:
@@ -34,7 +37,9 @@ def violation(protocol: Protocol, change: KindName) -> str:
     return ""
 
 
-@pytest.mark.parametrize("protocol", [name for name in PROTOCOLS if not name.endswith("causal")])
+@pytest.mark.parametrize(
+    "protocol", [name for name in PROTOCOLS if not name.endswith("causal") and name not in ("auto", "graft-none")]
+)
 def test_promises_hold_on_trees_of_up_to_3_brokers(protocol: Protocol) -> None:
     found = proofs(protocol)
     assert [proof.violation for proof in found] == [None] * len(found)
@@ -73,6 +78,35 @@ def test_a_timer_that_withdraws_what_a_new_incarnation_has_asked_for_is_found(mo
 def test_a_path_that_hears_what_crosses_its_message_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Path, "ignored", lambda self, neighbour: 0)
     assert "wrong entries" in violation("path", "replace")
+
+
+def test_an_old_end_that_forgets_what_did_not_come_back_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    def forget(self: Informed, name: str) -> None:
+        del self._old_ends[name.removeprefix(informed.TIMER_PREFIX)]
+
+    monkeypatch.setattr(Informed, "timer_fired", forget)
+    assert "no longer wants" in violation("informed", "replace")
+
+
+def test_a_new_end_that_waits_for_ever_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    fired = Replacing.timer_fired
+
+    def fire(self: Replacing, name: str) -> None:
+        if not name.startswith(ACTIVATION):
+            fired(self, name)
+
+    monkeypatch.setattr(Replacing, "timer_fired", fire)
+    assert "wrong entries" in violation("informed", "replace")
+
+
+def test_two_replacements_one_by_path_and_one_informed_end_exact(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As `auto` meets two that overlap; on 2 brokers, and with a bug."""
+    (proof,) = prove("auto", 2, ("again",))
+    assert proof.violation is None
+    assert proof.states > 4_000
+    monkeypatch.setattr(Path, "rerouted_by", lambda self, neighbour, message: None)
+    (proof,) = prove("auto", 2, ("again",))
+    assert proof.violation is not None
 
 
 def test_an_event_that_does_not_wait_behind_the_new_link_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,6 +26,7 @@ from regraft.broker.inputs import (
     ClientPublished,
     ClientSubscribed,
     ClientUnsubscribed,
+    EndFound,
     ExchangeOrdered,
     Input,
     JoinOrdered,
@@ -34,6 +35,7 @@ from regraft.broker.inputs import (
     LinkRefused,
     LinkUp,
     Received,
+    ReceivedDirect,
     TimerFired,
 )
 from regraft.broker.messages import (
@@ -43,9 +45,12 @@ from regraft.broker.messages import (
     Graft,
     GraftPart,
     Gray,
+    Informed,
     Lock,
     Membership,
     Message,
+    Reroute,
+    Rerouted,
     Signal,
     SignalStep,
     Subscribe,
@@ -74,6 +79,8 @@ CYCLES = (
     ((), 0),
 )
 HELD_MAX = 3
+TIMERS_MAX = 100
+LOST = ("a-b#1", "b-c#2", "x")
 
 
 class Driver:
@@ -130,10 +137,10 @@ class Driver:
                     self.closing.pop(told.neighbour, None)
             self.tell(told)
 
-    def link(self, neighbour: str, exchange: str = "") -> None:
+    def link(self, neighbour: str, exchange: str = "", announced: str = "") -> None:
         self.incarnation += 1
         self.links[neighbour] = None
-        self.tell(LinkUp(neighbour, self.incarnation, exchange))
+        self.tell(LinkUp(neighbour, self.incarnation, exchange, announced))
 
     def unlink(self, neighbour: str) -> None:
         del self.links[neighbour]
@@ -149,6 +156,8 @@ class Driver:
             case "link" if neighbour not in self.links:
                 answer = self.asked.pop(neighbour, "")
                 self.link(neighbour, answer or str(argument))
+            case "replacement" if neighbour not in self.links:
+                self.link(neighbour, announced=str(argument))
             case "refuse" if neighbour in self.asked:
                 self.tell(LinkRefused(neighbour, self.asked.pop(neighbour)))
             case "unlink" if neighbour in self.links:
@@ -179,6 +188,12 @@ def locks(draw: st.DrawFn) -> Lock:
     return Lock(draw(exchanges), cycle, near, order, routes)
 
 
+@st.composite
+def recmsgs(draw: st.DrawFn) -> Reroute:
+    cycle, near = draw(st.sampled_from(CYCLES))
+    return Reroute(draw(st.sampled_from(LOST)), draw(filters), draw(filters), cycle, near)
+
+
 signals = st.builds(Signal, exchanges, st.sampled_from(SignalStep.__args__))
 tree_of = st.sampled_from(["", "", *EXCHANGES])
 messages = st.one_of(
@@ -192,6 +207,9 @@ messages = st.one_of(
     st.builds(Confirmed, st.sampled_from([US, *OTHERS]), st.integers(1, 3), st.integers(1, 2), st.booleans()),
     st.builds(Graft, exchanges, filters, filters, filters, st.sampled_from(["", *GraftPart.__args__])),
     st.builds(Compare, exchanges, st.sampled_from(["", "x"])),
+    recmsgs(),
+    recmsgs(),
+    st.builds(Rerouted, st.sampled_from(LOST)),
     st.builds(Membership, st.sampled_from(["join", "welcome", "leave"])),
     st.builds(Gray, events, exchanges),
     events,
@@ -212,11 +230,14 @@ own = st.one_of(
     orders(),
     orders(),
     st.just(LeaveOrdered()),
+    st.builds(ReceivedDirect, st.sampled_from(OTHERS), st.builds(Informed, st.sampled_from(LOST), filters)),
+    st.builds(EndFound, st.sampled_from(OTHERS), st.integers(1, 3), st.sampled_from([US, *OTHERS])),
 )
 neighbours = st.sampled_from(OTHERS)
 steps = st.one_of(
     *[st.tuples(st.just("says"), neighbours, messages)] * 4,
     st.tuples(st.just("link"), neighbours, st.sampled_from(["", "", *EXCHANGES])),
+    st.tuples(st.just("replacement"), neighbours, st.sampled_from(LOST)),
     st.tuples(st.sampled_from(["refuse", "unlink", "timer"]), neighbours, st.none()),
     st.tuples(st.just("input"), st.just(""), own),
 )
@@ -225,8 +246,9 @@ configs = st.builds(
     forwarding=st.sampled_from(["subscription", "message"]),
     covering=st.booleans(),
     batch=st.booleans(),
-    reconfiguration=st.sampled_from(["strawman", "deferred"]),
+    reconfiguration=st.sampled_from(["strawman", "deferred", "path", "informed", "auto"]),
     held_back_max=st.just(HELD_MAX),
+    reroutes_max=st.just(2),
     probes_max=st.just(3),
     lock_attempts_max=st.just(3),
 )
@@ -245,6 +267,14 @@ def free_in_the_end(driver: Driver) -> None:
     assert not protocol.anew
     assert not protocol._asked
     assert not driver.core.table.heard
+    for _ in range(TIMERS_MAX):
+        if driver.timers:
+            driver.do(("timer", "", None))
+    replacing = driver.core._replacing
+    assert not replacing.withheld
+    assert not replacing.path._sent
+    assert not replacing.path._behind
+    assert not replacing._activating
 
 
 @settings(max_examples=100, deadline=None)

@@ -86,6 +86,9 @@ class Exchanging:
         exchange = self._settlement.exchange
         self._settlement.drop()
         self._settlement.settle(self._settlement.in_use(), exchange)
+
+    def unlock(self) -> None:
+        """After `drop`, once the neighbours have been told; questions to them may follow now, and not before."""
         self._locked(False)
 
     def begin_anew(self, neighbour: str) -> None:

@@ -22,6 +22,7 @@ REPORT_EVERY_S = 0.5
 class Change(StrEnum):
     BREAK = "break"
     REPLACE = "replace"
+    AGAIN = "again"
     EXCHANGE = "exchange"
     OVERLAP = "overlap"
     INTERRUPTED = "interrupted"

@@ -4,6 +4,7 @@
 |---|---|---|
 | `break` | a link breaks without warning, and another replaces it at any time later | nothing |
 | `replace` | the same, and both ends of the lost link are told what replaces it | nothing |
+| `again` | the same by `path`, then, at any time, by `informed`; on 3 brokers, idle clients | nothing |
 | `exchange` | an exchange is ordered, and must come about | as the protocol says |
 | `overlap` | two exchanges whose cycles share a broker are ordered, and must end; on 3 brokers | as the protocol says |
 | `interrupted` | an exchange is ordered, a link of its cycle breaks, and is mended; 3 brokers, idle clients | nothing |
@@ -30,8 +31,8 @@ from regraft.proving.links import Cut, Lay, Mend, Operation, Order, pair
 
 Tree = tuple[Link, ...]
 Threads = tuple[tuple[Operation, ...], ...]
-KindName = Literal["break", "replace", "exchange", "overlap", "interrupted", "join", "leave"]
-CHANGES: tuple[KindName, ...] = ("break", "replace", "exchange", "overlap", "interrupted", "join", "leave")
+KindName = Literal["break", "replace", "again", "exchange", "overlap", "interrupted", "join", "leave"]
+CHANGES: tuple[KindName, ...] = ("break", "replace", "again", "exchange", "overlap", "interrupted", "join", "leave")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +63,10 @@ def kinds_of(reconfiguration: Reconfiguration, order: EventOrder | None, routes:
         found["break"] = Kind(_breaks, _broken, ("subscribe", "unsubscribe"), None)
         if reconfiguration == "path":
             found["replace"] = Kind(_breaks_by_end, _replaced, ("subscribe", "unsubscribe"), None)
+        if reconfiguration == "informed":
+            found["replace"] = Kind(_breaks, _replaced_by_end, ("subscribe", "unsubscribe"), None)
+        if reconfiguration == "auto":
+            found["again"] = Kind(_two_breaks, _replaced_both, ("nothing",), None, brokers_max=3)
     else:
         meanwhile = leaves if order == "causal" else tuple(what for what in leaves if what != "answer")
         found["exchange"] = Kind(exchanges, _planned(order, routes), meanwhile, order, done=True)
@@ -110,6 +115,24 @@ def _replaced(tree: Tree, links: tuple[Link, ...]) -> Threads:
     removed, added = links
     first = removed if added == pair(*added) else removed[::-1]
     return ((Cut(removed), Lay(pair(*added), replaces=first)),)
+
+
+def _replaced_by_end(tree: Tree, links: tuple[Link, ...]) -> Threads:
+    removed, added = links
+    return ((Cut(removed), Lay(added, replaces=removed, told="end")),)
+
+
+def _two_breaks(tree: Tree) -> Iterator[tuple[Link, ...]]:
+    """The second in the tree that the first has left."""
+    for removed, added in _breaks_by_end(tree):
+        after = tuple(sorted((*(link for link in tree if link != removed), pair(*added))))
+        for again in _breaks(after):
+            yield removed, added, *again
+
+
+def _replaced_both(tree: Tree, links: tuple[Link, ...]) -> Threads:
+    (first,), (second,) = _replaced(tree, links[:2]), _replaced_by_end(tree, links[2:])
+    return ((*first, *second),)
 
 
 def _leaves(tree: Tree) -> Iterator[tuple[Link, Link]]:

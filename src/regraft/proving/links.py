@@ -11,10 +11,20 @@ leaf leave. What brokers ask of the world (`OpenLink`, `CloseLink`) is done as t
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
-from regraft.broker.effects import CloseLink, ExchangeEnded, LeaveAnswered, OpenLink
-from regraft.broker.inputs import ExchangeOrdered, Input, LeaveOrdered, LinkDown, LinkRefused, LinkUp, PathFound
+from regraft.broker.effects import CloseLink, ExchangeEnded, LeaveAnswered, OpenLink, SendDirect
+from regraft.broker.inputs import (
+    EndFound,
+    ExchangeOrdered,
+    Input,
+    LeaveOrdered,
+    LinkDown,
+    LinkRefused,
+    LinkUp,
+    PathFound,
+    ReceivedDirect,
+)
 from regraft.broker.messages import change_name
 from regraft.model.trees import Adjacency, Link, component, path
 from regraft.proving.places import Asked
@@ -34,10 +44,12 @@ class Cut:
 
 @dataclass(frozen=True, slots=True)
 class Lay:
-    """The link comes up; the ends of the one that it `replaces`, if any, are told (`PathFound`)."""
+    """The link comes up; the ends of the one that it `replaces`, if any, are told: the way between them (`PathFound`)
+    or the end of the new link on their side (`EndFound`)."""
 
     link: Link
     replaces: Link | None = None
+    told: Literal["way", "end"] = "way"
 
     def __str__(self) -> str:
         return f"up {'-'.join(self.link)}"
@@ -151,9 +163,9 @@ class LinkLayer:
                 return self.cut(links, operation.link)
             case Lay(link, None):
                 return self.lay(links, *link)
-            case Lay(link, replaces):
+            case Lay(link, replaces, told):
                 assert replaces is not None
-                return self._replace(links, link, replaces)
+                return self._replace(links, link, replaces, told)
             case Order(broker, given):
                 if isinstance(given, LeaveOrdered):
                     links = replace(links, leaving=(*links.leaving, broker))
@@ -161,14 +173,18 @@ class LinkLayer:
                     links = replace(links, under_way=(*links.under_way, given.exchange))
                 return links, [Put(broker, broker, given)]
 
-    def _replace(self, links: Links, link: Link, lost: Link) -> tuple[Links, list[Put]]:
-        """The last of the way is told, behind the news of the loss; the first, when the last has been (`world.py`)."""
+    def _replace(self, links: Links, link: Link, lost: Link, told: str) -> tuple[Links, list[Put]]:
+        """Each end is told behind the news of the loss. Of the way, the last of it first, and the first when the last
+        has been (`world.py`)."""
         r1, r2 = lost
         incarnation = dict(links.counts)[pair(r1, r2)]
         adjacency = links.adjacency(self.brokers)
         ways = [(path(adjacency, r1, a1), path(adjacency, a2, r2)) for a1, a2 in (link, link[::-1])]
         head, tail = next(way for way in ways if all(way))
         links, puts = self.lay(links, *link, announced=change_name(r1, r2, incarnation, comes=False))
+        if told == "end":
+            ends = Put(r1, r2, EndFound(r1, incarnation, tail[0])), Put(r2, r1, EndFound(r2, incarnation, head[-1]))
+            return links, [*puts, *ends]
         return links, [*puts, Put(r1, r2, PathFound(r1, incarnation, (*head, *tail), len(head)))]
 
     def lay(self, links: Links, a: str, b: str, announced: str = "") -> tuple[Links, list[Put]]:
@@ -221,6 +237,8 @@ class LinkLayer:
             case ExchangeEnded(exchange, outcome):
                 ended = tuple(sorted((*links.ended, (exchange, outcome))))
                 return replace(links, under_way=_without(links.under_way, exchange), ended=ended), []
+            case SendDirect(target, message):
+                return links, [Put(target, target, ReceivedDirect(broker, message))]
             case LeaveAnswered(reason):
                 if not reason and broker in links.leaving:
                     return self._left(links, broker)

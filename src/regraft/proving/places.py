@@ -13,6 +13,7 @@ Time stands still at 0: a timer may fire at any moment after it was set, whateve
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
+from typing import assert_never
 
 from regraft.broker import Broker, BrokerConfig, FixedCatalogue, clone, state_of
 from regraft.broker.effects import (
@@ -27,6 +28,7 @@ from regraft.broker.effects import (
     Refuse,
     Released,
     Send,
+    SendDirect,
     SetTimer,
     TellInForce,
 )
@@ -34,7 +36,7 @@ from regraft.broker.inputs import ClientPublished, Input, LinkDown, LinkUp, Rece
 from regraft.broker.messages import Gray
 from regraft.model.events import Event
 
-Asked = OpenLink | CloseLink | ExchangeEnded | LeaveAnswered
+Asked = OpenLink | CloseLink | ExchangeEnded | LeaveAnswered | SendDirect
 CLIENT_INPUTS = ("ClientPublished", "ClientSubscribed", "ClientUnsubscribed", "ClientDetached")
 
 
@@ -172,7 +174,7 @@ class _Outgoing:
                 self._timers[effect.name] = None
             case CancelTimer():
                 self._timers.pop(effect.name, None)
-            case OpenLink() | CloseLink() | ExchangeEnded() | LeaveAnswered():
+            case OpenLink() | CloseLink() | ExchangeEnded() | LeaveAnswered() | SendDirect():
                 self.out.append(effect)
             case Refuse():
                 self.refused = True
@@ -180,6 +182,8 @@ class _Outgoing:
                 self.fault = self.fault or f"{self._broker} complains of {effect.neighbour}: {effect.reason}"
             case TellInForce() | Released():
                 pass
+            case _:
+                assert_never(effect)
 
     def _send(self, neighbour: str, given: Received) -> None:
         if neighbour not in self._links:

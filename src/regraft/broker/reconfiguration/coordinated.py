@@ -182,6 +182,7 @@ class Coordinated:
             self._orders.ended(part.exchange, "stale")
         else:
             self._orders.try_later(part.exchange)
+        self._host.unlock()
 
     def _close_new(self, neighbour: str, exchange: str) -> None:
         if self.opened.get(neighbour) == exchange:
@@ -350,6 +351,7 @@ class Coordinated:
             if neighbour != lost and self._host.has_link(neighbour):
                 self.anew[part.exchange, neighbour] = None
                 self._host.tell_all(neighbour, Signal(part.exchange, "abort"))
+        self._host.unlock()
         self._orders.ended(part.exchange, "aborted")
 
     def _told_to_begin_anew(self, neighbour: str, signal: Signal) -> None:

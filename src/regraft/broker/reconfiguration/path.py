@@ -125,7 +125,7 @@ class Path:
             self._out_of_turn(neighbour, "a recmsg of too many filters")
             return
         place = Place(way, near, position)
-        if (message.reconfiguration, place.following) in self._sent:
+        if any(reconfiguration == message.reconfiguration for reconfiguration, _ in self._sent):
             self._out_of_turn(neighbour, "a recmsg that came already")
             return
         added = host.hold(message.added, neighbour)
