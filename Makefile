@@ -40,9 +40,9 @@ bench: $(READY)
 	@$(BIN)/regraft bench all --json
 
 prove: $(READY)
-	$(BIN)/regraft prove --brokers 4
-	$(BIN)/regraft prove --brokers 5 --protocol strawman --change break
-	$(BIN)/regraft prove --brokers 5 --protocol deferred --change break
+	@$(BIN)/python -c 'from regraft.proving import PROTOCOLS; print(*reversed(PROTOCOLS))' | tr ' ' '\n' \
+	    | xargs -P 2 -I {} $(BIN)/regraft prove --protocol {}
+	@printf 'strawman\ndeferred\n' | xargs -P 2 -I {} $(BIN)/regraft prove --brokers 5 --change break --protocol {}
 
 SOAK ?= --minutes 10
 soak: $(READY)
