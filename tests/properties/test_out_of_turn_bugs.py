@@ -10,7 +10,12 @@ from regraft.broker.reconfiguration import Coordinated, Path
 from regraft.broker.reconfiguration.cycle import Place
 
 for_a_bug = settings(
-    max_examples=1_000, deadline=None, database=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck)
+    max_examples=1_000,
+    deadline=None,
+    database=None,
+    derandomize=True,
+    phases=[Phase.generate],
+    suppress_health_check=list(HealthCheck),
 )
 
 
@@ -27,7 +32,6 @@ def passes_any_on(self: Path, neighbour: str, message: Reroute) -> None:
 @pytest.mark.parametrize(
     ("part", "method", "bug"),
     [
-        (Path, "link_lost", hears_of_no_loss),
         (Path, "rerouted_by", passes_any_on),
         (Coordinated, "link_lost", hears_of_no_loss),
     ],
