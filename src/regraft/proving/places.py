@@ -19,9 +19,11 @@ from regraft.broker import Broker, BrokerConfig, FixedCatalogue, clone, state_of
 from regraft.broker.effects import (
     CancelTimer,
     CloseLink,
+    Dismiss,
     Effect,
     ExchangeEnded,
     Forward,
+    HandedOff,
     LeaveAnswered,
     OpenLink,
     PeerMisbehaved,
@@ -182,6 +184,8 @@ class _Outgoing:
                 self.fault = self.fault or f"{self._broker} complains of {effect.neighbour}: {effect.reason}"
             case TellInForce() | Released():
                 pass
+            case HandedOff() | Dismiss():
+                self.fault = self.fault or f"{self._broker} hands a client over, and none has moved"
             case _:
                 assert_never(effect)
 
