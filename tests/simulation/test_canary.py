@@ -125,7 +125,6 @@ def is_caught_in_exchanges(protocol: str, *words: str) -> bool:
     return any(word in violation for violation in found for word in words)
 
 
-
 @pytest.mark.parametrize(
     ("protocol", "words"), [("coordinated-fifo", "out of order"), ("coordinated-causal", "against causal order")]
 )
