@@ -161,7 +161,7 @@ def test_the_guarantees_are_the_means_of_what_the_simulator_saw(spark: SparkSess
             assert (found.mean, found.runs) == (mean, SEEDS)
     lines = (tmp_path / "out" / "results.jsonl").read_text().splitlines()
     assert {json.loads(line)["metric"] for line in lines} == {
-        *("lost", "duplicated", "fifo", "causal", "wrong_entries", "messages")
+        *("lost", "duplicated", "fifo", "causal", "wrong_entries", "messages", "floor_ratio", "touched_off_path")
     }
 
 

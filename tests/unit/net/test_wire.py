@@ -173,8 +173,8 @@ class Decoding(Taken):
             try:
                 decode_control(decoder, body)
             except WireError as error:
-                reason = error
-        raise reason
+                reason = str(error)
+        raise WireError(reason)
 
 
 def hostile() -> st.SearchStrategy[bytes]:
