@@ -2,8 +2,8 @@
 
 A constraint that admits a few single values (`symbol = 'IBM'`, an IN list) is kept by value: `exact[value]` is the set
 of conjunctions that admit it, and all others of `exact_members` reject it. Everything else is kept on two lines, of
-numbers and of strings, and for the values that are on neither (missing, NaN, false, true) in a row of those it rules
-out.
+numbers and of strings, and for the values that are on neither (missing, NaN, false, true), which most constraints
+reject, in a row of those that admit it.
 
 A set of few is a list of bits, a set of many a row. A row would be wasteful for a value that hardly anybody wants (an
 account number, say): each such value would take a page for every page that has one of its conjunctions.
@@ -23,20 +23,14 @@ would take to list one bit in 64 of these."""
 
 
 class Admitting:
-    """A set of bits that is a list while it is small, and then a row (`row` is not empty).
+    """A set of bits that is a list while it is small, and then a row (`row` is not empty)."""
 
-    `rejecting` is what remains of the dimension's exact members, for a row only; it is current as long as `stamp` is
-    the dimension's.
-    """
-
-    __slots__ = ("bits", "count", "rejecting", "row", "stamp")
+    __slots__ = ("bits", "count", "row")
 
     def __init__(self) -> None:
         self.bits: list[int] = []
         self.row: Row = []
         self.count = 0
-        self.rejecting: Row = []
-        self.stamp = -1
 
     def add(self, bit: int, pages: int) -> None:
         self.count += 1
@@ -59,22 +53,22 @@ class Admitting:
         # Half of what makes a row, so that a set which changes around the limit does not change its form each time.
         if self.count <= (FEW + (len(self.row) * PAGE_SLOTS) // FEW_SHARE) // 2:
             self.bits = list(slots(join(self.row)))
-            self.row, self.rejecting, self.stamp = [], [], -1
+            self.row = []
 
 
 class Dimension:
     """One attribute of a grid.
 
     Invariants: a constraint is in `exact` or in the cells, never in both; `users` counts all of them and `cell_users`
-    those in the cells; `exact_stamp` changes whenever `exact` does; all rows have as many pages as the grid.
+    those in the cells, who are the `cell_members`; all rows have as many pages as the grid.
     """
 
     __slots__ = (
         "_pages",
+        "cell_members",
         "cell_users",
         "exact",
         "exact_members",
-        "exact_stamp",
         "false",
         "nan",
         "null",
@@ -88,21 +82,20 @@ class Dimension:
         self._pages = pages
         self.users = 0
         self.cell_users = 0
-        self.exact_stamp = 0
         self.exact: dict[Key, Admitting] = {}
         self.exact_members: Row = [0] * pages
+        self.cell_members: Row = [0] * pages
         self.null, self.nan, self.false, self.true = ([0] * pages for _ in range(4))
         self.numbers: Line[float] = Line(pages, number_outline, constraint_of)
         self.strings: Line[str] = Line(pages, string_outline, constraint_of)
 
     def add_page(self) -> None:
         self._pages += 1
-        self.exact_stamp += 1
         self.exact_members.append(0)
         for admitting in self.exact.values():
             if admitting.row:
                 admitting.row.append(0)
-        for row in (self.null, self.nan, self.false, self.true):
+        for row in (self.cell_members, self.null, self.nan, self.false, self.true):
             row.append(0)
         self.numbers.add_page()
         self.strings.add_page()
@@ -112,7 +105,6 @@ class Dimension:
         keys = points(constraint)
         if keys is not None:
             flip(self.exact_members, bit)
-            self.exact_stamp += 1
             for key in keys:
                 admitting = self.exact.get(key)
                 if admitting is None:
@@ -120,8 +112,7 @@ class Dimension:
                 admitting.add(bit, self._pages)
             return
         self.cell_users += 1
-        for row in self._rejecting(constraint):
-            flip(row, bit)
+        self._flip_off_lines(bit, constraint)
         self.numbers.add(bit, constraint)
         self.strings.add(bit, constraint)
 
@@ -130,44 +121,47 @@ class Dimension:
         keys = points(constraint)
         if keys is not None:
             flip(self.exact_members, bit)
-            self.exact_stamp += 1
             for key in keys:
                 self.exact[key].remove(bit)
                 if not self.exact[key].count:
                     del self.exact[key]
             return
         self.cell_users -= 1
-        for row in self._rejecting(constraint):
-            flip(row, bit)
+        self._flip_off_lines(bit, constraint)
         self.numbers.remove(bit, constraint)
         self.strings.remove(bit, constraint)
 
-    def exact_out(self, admitting: Admitting | None) -> Row:
-        """Who rejects a value by what they say exactly, given who admits it."""
+    def exact_out(self, key: Key) -> Row:
+        """Who rejects a value by what they say exactly. Made for each event anew: to remember it for each value takes
+        as much memory as the sets themselves, and it would be wrong with the next filter that comes or goes."""
+        admitting = self.exact.get(key)
         if admitting is None:
             return self.exact_members
         if admitting.row:
-            admitting.rejecting = [
-                members ^ admitted for members, admitted in zip(self.exact_members, admitting.row, strict=True)
-            ]
-            admitting.stamp = self.exact_stamp
-            return admitting.rejecting
+            return [members ^ admitted for members, admitted in zip(self.exact_members, admitting.row, strict=True)]
         rejecting = self.exact_members.copy()
         for bit in admitting.bits:
             flip(rejecting, bit)
         return rejecting
 
-    def _rejecting(self, constraint: Constraint) -> list[Row]:
-        """The rows of the values on no line that the constraint rejects."""
+    def off_lines_out(self, admitting: Row) -> Row:
+        """Who of the cells rejects a value that is on no line, given who admits it."""
+        return [members ^ admitted for members, admitted in zip(self.cell_members, admitting, strict=True)]
+
+    def _flip_off_lines(self, bit: int, constraint: Constraint) -> None:
+        flip(self.cell_members, bit)
+        for row in self._admitting(constraint):
+            flip(row, bit)
+
+    def _admitting(self, constraint: Constraint) -> list[Row]:
+        """The rows of the values on no line that the constraint admits."""
         rows = []
-        if not constraint.null:
+        if constraint.null:
             rows.append(self.null)
-        if not constraint.nan:
+        if constraint.nan:
             rows.append(self.nan)
-        if False not in constraint.booleans:
-            rows.append(self.false)
-        if True not in constraint.booleans:
-            rows.append(self.true)
+        for value in constraint.booleans:
+            rows.append(self.true if value else self.false)
         return rows
 
     def check(self, constraints: Mapping[int, Constraint], pages: int) -> None:
@@ -187,14 +181,12 @@ class Dimension:
             assert admitting.count == len(admitted[key])
             assert len(admitting.row) in (0, pages)
             assert not (admitting.row and admitting.bits)
-            if admitting.stamp == self.exact_stamp:
-                rejecting = [bit for bit in sorted(exact) if bit not in admitted[key]]
-                assert list(slots(join(admitting.rejecting))) == rejecting
             assert (sorted(admitting.bits) or list(slots(join(admitting.row)))) == admitted[key]
+        assert list(slots(join(self.cell_members))) == sorted(in_cells)
         for row in (self.null, self.nan, self.false, self.true):
             assert len(row) == pages
             assert list(slots(join(row))) == [
-                bit for bit, item in sorted(in_cells.items()) if any(row is other for other in self._rejecting(item))
+                bit for bit, item in sorted(in_cells.items()) if any(row is other for other in self._admitting(item))
             ]
         self.numbers.check(in_cells)
         self.strings.check(in_cells)

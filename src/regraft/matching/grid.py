@@ -4,7 +4,8 @@
 
 That is one operation on whole bitmaps for each attribute that any conjunction mentions (`dimension.py` finds the
 bitmap), be there few conjunctions or many. Of those that are left, the ones that were open in some cell (`line.py`), or
-have a LIKE pattern that is no prefix, are asked one by one; with 10,000 filters these are a handful.
+have a LIKE pattern that is no prefix, are asked one by one; with 10,000 filters these are a handful. Each is asked once
+in a while, so its constraints are gone through as they are: to compile a filter for that takes longer than ten answers.
 
 An attribute that is not in the event rules out by being missing. There may be many such attributes, far more than an
 event has, and events of a kind have the same ones. So what all missing attributes rule out is kept, for each of the
@@ -14,7 +15,7 @@ A conjunction is known here by a *bit*: the slot of its filter, or a further slo
 """
 
 from bisect import bisect_right
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import reduce
 from operator import or_
 from typing import Any
@@ -28,8 +29,6 @@ from regraft.model.filters import Conjunction, Constraint
 
 SHAPES_MAX = 16
 """For so many combinations of attributes the grid remembers what is ruled out by the missing ones."""
-
-Matches = Callable[[Mapping[str, Value]], bool]
 
 
 class _Shape:
@@ -50,7 +49,6 @@ class Grid:
         self._members: Row = []
         self._patterned: Row = []
         self._conjunctions: list[Conjunction | None] = []
-        self._matches: list[Matches | None] = []
         self._dimensions: dict[str, Dimension] = {}
         self._shapes: dict[tuple[str, ...], _Shape] = {}
         self._count = 0
@@ -61,17 +59,14 @@ class Grid:
     def __contains__(self, bit: int) -> bool:
         return bit < len(self._conjunctions) and self._conjunctions[bit] is not None
 
-    def add(self, bit: int, conjunction: Conjunction, matches: Matches) -> None:
-        """Take a conjunction in. `matches` is asked about an event that may satisfy it; it may answer for the whole
-        filter that the conjunction belongs to."""
+    def add(self, bit: int, conjunction: Conjunction) -> None:
+        """Take a conjunction in."""
         while bit >= len(self._conjunctions):
             if len(self._conjunctions) % PAGE_SLOTS == 0:
                 self._add_page()
             self._conjunctions.append(None)
-            self._matches.append(None)
         self._count += 1
         self._conjunctions[bit] = conjunction
-        self._matches[bit] = matches
         flip(self._members, bit)
         if _has_patterns(conjunction):
             flip(self._patterned, bit)
@@ -97,11 +92,10 @@ class Grid:
             flip(self._patterned, bit)
         flip(self._members, bit)
         self._conjunctions[bit] = None
-        self._matches[bit] = None
         self._count -= 1
 
     def match(self, attributes: Mapping[str, Value]) -> int:
-        """The bitmap of the conjunctions that the attributes satisfy, or whose `matches` says so."""
+        """The bitmap of the conjunctions that the attributes satisfy."""
         key = tuple(attributes)
         shape = self._shapes.get(key) or self._shape(key)
         out_rows = [shape.missing_out]
@@ -110,22 +104,18 @@ class Grid:
             value = attributes[attribute]
             kind = value.__class__
             if dimension.exact:
-                admitting = dimension.exact.get(value if kind is not bool else Truth(value))
-                if admitting is not None and admitting.stamp == dimension.exact_stamp:
-                    out_rows.append(admitting.rejecting)
-                else:
-                    out_rows.append(dimension.exact_out(admitting))
+                out_rows.append(dimension.exact_out(value if kind is not bool else Truth(value)))
             if dimension.cell_users:
                 line: Line[Any]
                 if kind is float or kind is int:
                     if value != value:
-                        out_rows.append(dimension.nan)
+                        out_rows.append(dimension.off_lines_out(dimension.nan))
                         continue
                     line = dimension.numbers
                 elif kind is str:
                     line = dimension.strings
                 else:
-                    out_rows.append(dimension.true if value else dimension.false)
+                    out_rows.append(dimension.off_lines_out(dimension.true if value else dimension.false))
                     continue
                 cell = line.cells[bisect_right(line.cuts, value)]
                 out_rows.append(cell.out)
@@ -133,6 +123,7 @@ class Grid:
                 if cell.load:
                     open_rows.append(cell.open)
         satisfied: Row = []
+        conjunctions, get = self._conjunctions, attributes.get
         pages = zip(self._members, zip(*out_rows, strict=True), zip(*open_rows, strict=True), strict=True)
         for page, (left, outs, opens) in enumerate(pages):
             left ^= reduce(or_, outs)  # whatever is ruled out is a member
@@ -140,8 +131,10 @@ class Grid:
             while asked:
                 highest = asked.bit_length() - 1
                 asked ^= 1 << highest
-                if not self._matches[(page << PAGE_SHIFT) + highest](attributes):
-                    left ^= 1 << highest
+                for attribute, constraint in conjunctions[(page << PAGE_SHIFT) + highest] or ():
+                    if not constraint.admits(get(attribute)):
+                        left ^= 1 << highest
+                        break
             satisfied.append(left)
         return join(satisfied)
 
@@ -156,8 +149,8 @@ class Grid:
         names = frozenset(key)
         for attribute, dimension in self._dimensions.items():
             if attribute not in names:
-                for page, members in enumerate(dimension.exact_members):
-                    missing_out[page] |= members | dimension.null[page]
+                for page, out in enumerate(dimension.off_lines_out(dimension.null)):
+                    missing_out[page] |= dimension.exact_members[page] | out
         shape = self._shapes[key] = _Shape(present, missing_out)
         return shape
 
@@ -195,7 +188,6 @@ class Grid:
         assert list(slots(join(self._members))) == list(members)
         patterned = [bit for bit, conjunction in members.items() if _has_patterns(conjunction)]
         assert list(slots(join(self._patterned))) == patterned
-        assert [bit for bit, matches in enumerate(self._matches) if matches is not None] == list(members)
         by_attribute: dict[str, dict[int, Constraint]] = {}
         for bit, conjunction in members.items():
             for attribute, constraint in conjunction:

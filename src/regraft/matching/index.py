@@ -73,10 +73,10 @@ class FilterIndex:
             if contained is not None:
                 self._characters.add(slot, *contained)
             elif slot not in self._grid:
-                self._grid.add(slot, conjunction, filter.ask)
+                self._grid.add(slot, conjunction)
             else:
                 further = self._take_slot()
-                self._grid.add(further, conjunction, filter.ask)
+                self._grid.add(further, conjunction)
                 self._further.setdefault(slot, []).append(further)
                 self._owner[further] = slot
                 self._further_bitmap |= 1 << further

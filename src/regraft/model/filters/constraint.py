@@ -8,7 +8,10 @@ complete.
 """
 
 import math
+from bisect import bisect_right
 from dataclasses import dataclass, replace
+from operator import itemgetter
+from typing import Any
 
 from regraft.model.events import INT64_MAX, INT64_MIN, Value
 from regraft.model.filters.intervals import closed, complement, contains, intersect, opened, unite
@@ -41,19 +44,39 @@ class Constraint:
 
     def admits(self, value: Value | None) -> bool:
         """Whether the attribute may have this value; None is a missing attribute."""
-        match value:
-            case None:
-                return self.null
-            case bool():
-                return value in self.booleans
-            case int():
-                return any(low <= value <= high for low, high in self.integers)
-            case float():
-                return self.nan if math.isnan(value) else any(low <= value <= high for low, high in self.floats)
-            case str():
-                return any(low <= value and (high is None or value < high) for low, high in self.strings) and all(
-                    compile_pattern(pattern)(value) != negated for pattern, negated in self.patterns
-                )
+        if type(value) is float:
+            return _within(self.floats, value) if value == value else self.nan
+        if type(value) is int:
+            return _within(self.integers, value)
+        if type(value) is str:
+            return _within_half_open(self.strings, value) and all(
+                compile_pattern(pattern)(value) != negated for pattern, negated in self.patterns
+            )
+        return self.null if value is None else value in self.booleans
+
+
+FEW_SPANS = 4
+"""So many are gone through faster than they are bisected."""
+
+
+def _within(spans: tuple[tuple[Any, Any], ...], value: Any) -> bool:
+    for low, high in spans if len(spans) <= FEW_SPANS else _nearest(spans, value):  # noqa: SIM110 - `any` is slower
+        if low <= value <= high:
+            return True
+    return False
+
+
+def _within_half_open(spans: Strings, value: str) -> bool:
+    for low, high in spans if len(spans) <= FEW_SPANS else _nearest(spans, value):
+        if low <= value and (high is None or value < high):
+            return True
+    return False
+
+
+def _nearest(spans: tuple[tuple[Any, Any], ...], value: Any) -> tuple[tuple[Any, Any], ...]:
+    """The only span in which the value can be, if there is one."""
+    behind = bisect_right(spans, value, key=itemgetter(0))
+    return spans[max(behind - 1, 0) : behind]
 
 
 EVERY_INTEGER: Integers = ((INT64_MIN, INT64_MAX),)

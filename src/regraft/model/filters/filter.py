@@ -43,7 +43,7 @@ class Filter:
 
     `matches(attributes)` tells whether the condition is TRUE for these attributes, as Spark's WHERE would; it is a
     function made for this filter and kept in a slot, so that asking costs one call. It is made when it is first looked
-    for: in an index most filters are never asked, and the function takes twice the memory of all the rest.
+    for: an index asks single constraints, and the function takes twice the memory of all the rest.
     """
 
     __slots__ = ("conjunctions", "matches", "text")
@@ -65,10 +65,6 @@ class Filter:
             raise AttributeError(name)
         self.matches = matches = compile_normal(self.conjunctions)
         return matches
-
-    def ask(self, attributes: Mapping[str, Value]) -> bool:
-        """What `matches` says, for whoever is to hold the question and may never ask it."""
-        return self.matches(attributes)
 
     @classmethod
     def parse(cls, text: str, limits: Limits | None = None) -> "Filter":
