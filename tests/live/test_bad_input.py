@@ -189,10 +189,10 @@ def test_a_slow_client_loses_events_with_a_count_where_that_is_asked_for(live: L
 
 def test_a_slow_client_slows_the_publisher_and_is_cut_off_in_the_end(live: Live) -> None:
     async def test() -> None:
-        limits = {"queue_bytes_max": 262_144, "stalled_after_s": 4.0}
+        limits = {"queue_bytes_max": 262_144, "stalled_after_s": 3.0}
         async with (
             overlay("a-b", limits=limits) as brokers,
-            regraft.connect(brokers.url("a"), "p") as publisher,
+            regraft.connect(brokers.url("b"), "p") as publisher,
             regraft.connect(brokers.url("a"), "s") as subscriber,
         ):
             process = (await look_at(brokers.addresses)).brokers["a"].process
@@ -220,6 +220,7 @@ def test_a_slow_client_slows_the_publisher_and_is_cut_off_in_the_end(live: Live)
                 while len(got) < 60_000:
                     await asyncio.sleep(0.05)
             assert got == list(range(1, 60_001))
+            assert (await look_at(brokers.addresses)).total("links_lost") == 0, "the link outlives the slow client"
             writer.close()
 
     live(test())

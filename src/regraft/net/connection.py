@@ -4,7 +4,8 @@
 *choked*, and a broker stops reading from all others until it has drained: they fill up in turn, back to the publishers.
 It goes on reading from the one that is choked, so that two brokers that are choked towards each other still take from
 each other; on a tree nobody waits in a circle, as who a broker waits for lies away from it. A connection that stays
-choked for too long is ended (`Traffic.look`), so that one dead reader does not stop a network. The one case that the
+choked for too long is ended (`Traffic.look`), so that one dead reader does not stop a network. A link has more patience
+than a client: the client behind it that is the cause is ended first, and the link goes on. The one case that the
 argument does not cover, the two trees of an exchange, ends the same way.
 
 What is bounded: a connection's queue grows beyond the mark by what one turn of the loop brings, at most one read of
@@ -43,6 +44,7 @@ class Line(Protocol):
     heard_ns: int
     choked_ns: int
     slows: bool
+    patience: int
     deaf: bool
     peer: Peer
 
@@ -112,13 +114,14 @@ class Traffic:
         """To be called now and then: ends what has been choked for too long."""
         now_ns = self.now()
         for connection in list(self._choked):
-            if now_ns - connection.choked_ns > self._stalled_after_ns:
-                connection.abort(f"has not taken anything for {self._stalled_after_ns / SECOND_NS:g} s")
+            allowed_ns = connection.patience * self._stalled_after_ns
+            if now_ns - connection.choked_ns > allowed_ns:
+                connection.abort(f"has not taken anything for {allowed_ns / SECOND_NS:g} s")
 
 
 class Connection(asyncio.Protocol):
     """`accept` makes the peer that takes the first frames; `become` replaces it. `slows` is whether others wait while
-    this one is choked."""
+    this one is choked, `patience` how often the time is that it may be so."""
 
     def __init__(self, traffic: Traffic, accept: "Callable[[Connection], Peer]", frame_bytes_max: int) -> None:
         self.address = "?"
@@ -127,6 +130,7 @@ class Connection(asyncio.Protocol):
         self.heard_ns = 0
         self.choked_ns = 0  # since when; 0: it is not
         self.slows = True
+        self.patience = 1
         self.deaf = False  # whether we do not read, so that silence means nothing
         self._accept = accept
         self._splitter = FrameSplitter(None, frame_bytes_max)

@@ -47,6 +47,7 @@ class DatagramLine:
     """One session; to a peer it is what a `Connection` is."""
 
     slows = False
+    patience = 1
     deaf = False
     choked_ns = 0
 

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 AGAIN_AFTER_S = 0.05
 AGAIN_AFTER_S_MAX = 2.0
+PATIENCE = 4
 
 log = logging.getLogger("regraft")
 
@@ -240,6 +241,7 @@ class Links:
         self._announced.pop(name, None)
         self._replaced.pop(name, None)
         self.up[name] = link
+        link.line.patience = PATIENCE
         link.line.become(link, host.settings.limits.link_frame_bytes_max)
         log.info("link to %s is up, incarnation %d%s", name, link.incarnation, f", for {exchange}" if exchange else "")
         if exchange:
