@@ -23,13 +23,13 @@ class Matched(dict[Event, int]):
 
 class FilterCatalogue:
     """`covering` keeps, for each filter, which others cover it: one comparison with each other filter when it comes.
-    Brokers that share a catalogue ask about an event again and again; one that has its own asks once, and lets it
-    remember no more than one."""
+    Brokers that share a catalogue ask about an event again and again; for one that has its own, and asks once, it
+    `remembers` nothing."""
 
-    def __init__(self, covering: bool = False, remembered_max: int = MEMO_LENGTH_MAX) -> None:
+    def __init__(self, covering: bool = False, *, remembers: bool = True) -> None:
         self._index = FilterIndex()
         self._covering = covering
-        self._remembered_max = remembered_max
+        self._remembers = remembers
         self._slots: dict[str, int] = {}
         self._holders: dict[int, int] = {}
         self._coverers: dict[int, int] = {}
@@ -134,9 +134,11 @@ class FilterCatalogue:
 
     def match(self, event: Event) -> int:
         """The set of held filters that the event satisfies."""
+        if not self._remembers:
+            return self._index.match(event.attributes)
         matched = self.matched.get(event)
         if matched is None:
-            if len(self.matched) >= self._remembered_max:
+            if len(self.matched) >= MEMO_LENGTH_MAX:
                 self.matched.clear()
             matched = self.matched[event] = self._index.match(event.attributes)
         return matched

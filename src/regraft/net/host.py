@@ -93,7 +93,7 @@ class Host:
         self.number = broker_number(settings.name)
         self.identity = int.from_bytes(os.urandom(7), "big")
         self.counters: Counter[str] = Counter()
-        self.catalogue = FilterCatalogue(settings.core.covering, remembered_max=1)
+        self.catalogue = FilterCatalogue(settings.core.covering, remembers=False)
         self.core = Broker(settings.name, settings.core, self.catalogue)
         limits = settings.limits
         self.traffic = Traffic(

@@ -53,6 +53,13 @@ def compile_conjunction(conjunction: Conjunction) -> Matches:
         ((name, constraint),) = conjunction
         return _compile_single(name, constraint)
     tests = [(name, compile_constraint(constraint)) for name, constraint in conjunction]
+    if len(tests) == 2:
+        (one, admits_one), (other, admits_other) = tests
+
+        def both_admit(attributes: Mapping[str, Value]) -> bool:
+            return admits_one(attributes.get(one)) and admits_other(attributes.get(other))
+
+        return both_admit
 
     def all_admit(attributes: Mapping[str, Value]) -> bool:
         get = attributes.get
