@@ -8,12 +8,13 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 
-def connect(url: str, name: str = "", *, connect_within_s: float = 10.0) -> "Connector":
+def connect(url: str, name: str = "", *, durable: bool = False, connect_within_s: float = 10.0) -> "Connector":
     """A connection to a live broker, such as `regraft://127.0.0.1:4270`; see `net/bus.py`.
 
     Use it with `async with` or, in a script, with `with`. The `name` tells this client from all others of the broker,
-    and is the publisher's in the identity of its events; a client that gives none gets one that is drawn.
+    and is the publisher's in the identity of its events; a client that gives none gets one that is drawn. One that is
+    `durable` has a session of its name at the broker, which keeps what it is owed while it is away (`net/durable.py`).
     """
     from regraft.net.connecting import Connector
 
-    return Connector(url, name, connect_within_s)
+    return Connector(url, name, connect_within_s, durable)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from regraft.cli.pub import DEFAULT_URL
+from regraft.errors import UsageError
 
 if TYPE_CHECKING:
     from regraft.model.events import Event
@@ -22,33 +23,47 @@ def sub(
         bool, typer.Option("--json", help='Print {"event": identity, "attributes": …, "payload": base64}.')
     ] = False,
     cloudevents: Annotated[bool, typer.Option("--cloudevents", help="Print each as a CloudEvent in JSON.")] = False,
+    durable: Annotated[
+        bool, typer.Option("--durable", help="With a session of that name, which keeps what comes while we are away.")
+    ] = False,
+    forget: Annotated[bool, typer.Option("--forget", help="End the session for good when the command ends.")] = False,
 ) -> None:
     """Subscribe, and print the events that come until Ctrl-C.
 
     Each line is a JSON object whose members are the event's attributes, as `regraft pub` and `regraft match` read it.
     When the subscription is in force, a line on the standard error says so.
 
+    With --durable the broker keeps the subscription of that name, and on its disk what it is owed, also while the
+    command does not run; the next one prints what was not printed yet (docs/guide/sessions.md).
+
     \b
     Example:
         regraft sub "price > 100 AND symbol IN ('IBM')" --broker regraft://127.0.0.1:4270
+        regraft sub "price > 100" --durable --name desk-7
     """
     import regraft
     from regraft.model.filters import Filter
     from regraft.net.cloud import to_cloud_event
 
+    if forget and not durable:
+        raise UsageError("--forget ends a session; it needs --durable")
     Filter.parse(filter_text)  # what is no filter is refused before anybody is called
     output = sys.stdout.buffer
     left = count
-    with regraft.connect(broker, name) as bus:
+    with regraft.connect(broker, name, durable=durable) as bus:
         subscription = bus.subscribe(filter_text)
         print("in force", file=sys.stderr, flush=True)
-        for event in subscription:
-            line = to_cloud_event(event) if cloudevents else _line(event, as_json)
-            output.write(line + b"\n")
-            output.flush()
-            left -= 1
-            if left == 0:
-                return
+        try:
+            for event in subscription:
+                line = to_cloud_event(event) if cloudevents else _line(event, as_json)
+                output.write(line + b"\n")
+                output.flush()
+                left -= 1
+                if left == 0:
+                    return
+        finally:
+            if forget:
+                bus.forget()
 
 
 def _line(event: "Event", as_json: bool) -> bytes:

@@ -8,12 +8,14 @@ with regraft.connect("regraft://127.0.0.1:4270") as bus:
 
 import asyncio
 import threading
-from collections.abc import Coroutine, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
+from regraft.errors import UsageError
 from regraft.model.events import Event, Value
 from regraft.net.bus import Bus
+from regraft.net.durable import DurableBus, DurableSubscription
 from regraft.net.loops import new_loop
 from regraft.net.subscription import Subscription
 
@@ -23,8 +25,8 @@ Result = TypeVar("Result")
 class BlockingBus:
     """Its methods wait; they may be called from several threads."""
 
-    def __init__(self, url: str, name: str, connect_within_s: float) -> None:
-        self._bus = Bus(url, name, connect_within_s)
+    def __init__(self, bus: Bus) -> None:
+        self._bus = bus
         self._loop = new_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="regraft bus", daemon=True)
         self._thread.start()
@@ -63,10 +65,15 @@ class BlockingBus:
 
         return BlockingSubscription(self, self._wait(subscribe()))
 
+    def forget(self) -> None:
+        """End a durable client's session for good, and with it this bus."""
+        if not isinstance(self._bus, DurableBus):
+            raise UsageError("only a durable client has a session")
+        self._wait(self._bus.forget())
+        self._stop()
+
     def close(self) -> None:
-        if self._thread.is_alive():
-            self._wait(self._bus.close())
-            self._stop()
+        self.__exit__(None, None, None)
 
     def __enter__(self) -> Self:
         return self
@@ -74,11 +81,17 @@ class BlockingBus:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        self.close()
+        if self._thread.is_alive():
+            self._wait(self._bus.__aexit__(kind, error, traceback))
+            self._stop()
 
     def wait(self, coroutine: Coroutine[Any, Any, Result]) -> Result:
         """Run it on the bus's loop."""
         return self._wait(coroutine)
+
+    def tell(self, say: Callable[..., None], *arguments: Any) -> None:
+        """Call it on the bus's loop, some time soon."""
+        self._loop.call_soon_threadsafe(say, *arguments)
 
     def _wait(self, coroutine: Coroutine[Any, Any, Result]) -> Result:
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
@@ -97,8 +110,15 @@ class BlockingSubscription:
         self._subscription = subscription
 
     def __iter__(self) -> Iterator[Event]:
-        while events := self._bus.wait(self._subscription.batch()):
-            yield from events
+        subscription = self._subscription
+        if not isinstance(subscription, DurableSubscription):
+            while events := self._bus.wait(subscription.batch()):
+                yield from events
+            return
+        while events := self._bus.wait(subscription.fetch()):
+            for event in events:
+                self._bus.tell(subscription.hand_out, event)
+                yield event
 
     def close(self) -> None:
         self._bus.wait(self._subscription.close())

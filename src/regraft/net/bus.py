@@ -41,13 +41,18 @@ from regraft.net.talk import (
 from regraft.net.wire import (
     EVENT_HEADER_BYTES,
     FLAG_ACKNOWLEDGE,
+    FLAG_AGAIN,
+    FLAGS_AT,
     control_frame,
     decode_control,
     decode_event,
     event_frame,
+    marked,
 )
 
 UNACKNOWLEDGED_MAX = 10_000
+QUEUE_LENGTH_MAX = 10_000
+PUBLISHERS_MAX = 10_000  # whose latest acknowledged event is known
 
 
 class _Ready:
@@ -75,6 +80,7 @@ class Bus(Connected):
         self._asks: dict[int, str] = {}  # serial -> filter, until it is granted or denied
         self._waiting: dict[int, asyncio.Future[None]] = {}  # serial -> who waits until a filter is in force
         self._flushes: dict[int, asyncio.Future[None]] = {}
+        self._latest: dict[str, int] = {}  # publisher -> the last of its events that may come again
         self._unacknowledged: dict[int, tuple[bytes, asyncio.Future[None]]] = {}
 
     # --- beginning and end
@@ -102,7 +108,7 @@ class Bus(Connected):
 
     def _connected(self) -> None:
         for frame, _ in self._unacknowledged.values():
-            self._write(frame)
+            self._write(marked(frame))
         for text in self._subscriptions:
             self._ask(text)
 
@@ -118,6 +124,8 @@ class Bus(Connected):
 
     def event(self, data: bytes, begin: int, end: int) -> None:
         event = decode_event(data[begin + EVENT_HEADER_BYTES : end])
+        if data[begin + FLAGS_AT] and self._has_come(event, data[begin + FLAGS_AT]):
+            return
         if self._alone is not None:
             self._alone.take(event)
             return
@@ -125,6 +133,16 @@ class Bus(Connected):
             if subscriptions[0].filter.matches(event.attributes):
                 for subscription in subscriptions:
                     subscription.take(event)
+
+    def _has_come(self, event: Event, flags: int) -> bool:
+        """Whether it was sent again, and we have it, or a later one of its publisher."""
+        latest = self._latest
+        if flags & FLAG_AGAIN and event.sequence <= latest.get(event.publisher, 0):
+            return True
+        latest[event.publisher] = event.sequence
+        if len(latest) > PUBLISHERS_MAX:
+            del latest[next(iter(latest))]
+        return False
 
     def control(self, body: bytes) -> None:
         match decode_control(to_client, body):
@@ -203,14 +221,14 @@ class Bus(Connected):
     # --- subscriptions
 
     def subscribe(
-        self, filter: str, *, callback: Callable[[Event], None] | None = None, queue_length_max: int = 10_000
+        self, filter: str, *, callback: Callable[[Event], None] | None = None, queue_length_max: int = QUEUE_LENGTH_MAX
     ) -> Subscription:
         """The events that satisfy the filter from now on, to be iterated over or given to `callback`.
 
         It is asked for at once; `await subscription.in_force()` waits until every broker knows of it.
         """
         parsed = Filter.parse(filter)
-        subscription = Subscription(self, parsed, callback, queue_length_max)
+        subscription = self._make(parsed, callback, queue_length_max)
         known = self._subscriptions.setdefault(parsed.text, [])
         known.append(subscription)
         is_first = self._serial == 0 and len(self._subscriptions) == len(known) == 1
@@ -218,6 +236,9 @@ class Bus(Connected):
         if len(known) == 1:
             self._ask(parsed.text)
         return subscription
+
+    def _make(self, filter: Filter, callback: Callable[[Event], None] | None, queue_length_max: int) -> Subscription:
+        return Subscription(self, filter, callback, queue_length_max)
 
     def _ask(self, text: str) -> None:
         """Nothing where we are not connected: it is asked for when we are."""

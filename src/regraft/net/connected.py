@@ -25,7 +25,10 @@ WRITE_BUFFER_BYTES_MAX = 262_144
 
 
 class Connected(asyncio.Protocol, ABC):
-    """`writable` is None where there is room for more, else what to wait for."""
+    """`writable` is None where there is room for more, else what to wait for. Who is refused at first tries again for
+    `_patience_s`."""
+
+    _patience_s = 0.0
 
     def __init__(self, url: str, name: str, connect_within_s: float) -> None:
         self.name = name or f"client-{os.urandom(6).hex()}"
@@ -71,11 +74,12 @@ class Connected(asyncio.Protocol, ABC):
         self._keeper = self._loop.create_task(self._stay_connected())
 
     async def _first_attempts(self) -> str:
-        deadline = self._loop.time() + self._within_s
+        began = self._loop.time()
         wait_s = AGAIN_AFTER_S
         while True:
             reason = await self._attempt()
-            if not reason or self._refusal or self._loop.time() + wait_s > deadline:
+            within_s = self._patience_s if self._refusal else self._within_s
+            if not reason or self._loop.time() + wait_s > began + within_s:
                 return reason
             await asyncio.sleep(wait_s)
             wait_s = min(2 * wait_s, AGAIN_AFTER_S_MAX)
@@ -112,6 +116,9 @@ class Connected(asyncio.Protocol, ABC):
             self._writable = None
         return reason
 
+    def _hello(self, clock_ns: int) -> ClientHello:
+        return ClientHello(self.name, self._instance, clock_ns)
+
     def _welcomed(self, welcome: ClientWelcome) -> None:
         self.broker = welcome.broker
         self._frame_bytes_max = welcome.frame_bytes_max
@@ -133,7 +140,7 @@ class Connected(asyncio.Protocol, ABC):
         self._broken = self._loop.create_future()
         self._deaf = False
         transport.set_write_buffer_limits(high=WRITE_BUFFER_BYTES_MAX)
-        transport.write(control_frame(ClientHello(self.name, self._instance, time.time_ns())))
+        transport.write(control_frame(self._hello(time.time_ns())))
 
     def data_received(self, data: bytes) -> None:
         try:

@@ -47,6 +47,7 @@ class Line(Protocol):
     patience: int
     deaf: bool
     peer: Peer
+    drained: Callable[[], None] | None
 
     @property
     def waiting_bytes(self) -> int: ...
@@ -62,6 +63,15 @@ class Line(Protocol):
     def refuse(self, reason: str) -> None: ...
 
     def close(self, reason: str) -> None: ...
+
+    def abort(self, reason: str) -> None: ...
+
+
+class Choked(Protocol):
+    """What cannot be written: a connection, or the disk."""
+
+    choked_ns: int
+    patience: int
 
     def abort(self, reason: str) -> None: ...
 
@@ -84,7 +94,7 @@ class Traffic:
         self.queue_bytes_max = queue_bytes_max
         self.misbehaved = misbehaved  # address, reason
         self.connections: dict[Line, None] = {}
-        self._choked: dict[Line, None] = {}
+        self._choked: dict[Choked, None] = {}
         self._stalled_after_ns = stalled_after_ns
         self._to_flush: list[Connection] = []
 
@@ -98,7 +108,7 @@ class Traffic:
         for connection in connections:
             connection.flush()
 
-    def choke(self, connection: Line, choked: bool) -> None:
+    def choke(self, connection: Choked, choked: bool) -> None:
         if choked:
             self._choked[connection] = None
         else:
@@ -131,6 +141,7 @@ class Connection(asyncio.Protocol):
         self.choked_ns = 0  # since when; 0: it is not
         self.slows = True
         self.patience = 1
+        self.drained: Callable[[], None] | None = None  # to be called when there is room again
         self.deaf = False  # whether we do not read, so that silence means nothing
         self._accept = accept
         self._splitter = FrameSplitter(None, frame_bytes_max)
@@ -170,6 +181,8 @@ class Connection(asyncio.Protocol):
         self.choked_ns = 0
         if self.slows:
             self.traffic.choke(self, False)
+        if self.drained is not None:
+            self.drained()
 
     def connection_lost(self, error: Exception | None) -> None:
         self.traffic.connections.pop(self, None)

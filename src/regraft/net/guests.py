@@ -7,22 +7,27 @@ A publisher numbers its events. The broker takes each number once, in rising ord
 publisher, so that what a client sends again after a break is not published twice. It remembers so many publishers and
 forgets the one that was heard of least lately.
 
-A client that goes takes its subscriptions with it: a session that outlives its connection would be kept here, by a
-`Guest` that stays and whose `deliver` stores what it cannot send.
+A client that goes takes its subscriptions with it, unless it is durable: then its session stays (`sessions.py`), and
+takes what its connection would.
 """
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from regraft.broker.catalogue import parse_filter
 from regraft.broker.inputs import ClientDetached, ClientSubscribed, ClientUnsubscribed
 from regraft.errors import FilterError
+from regraft.model.events import Event
 from regraft.net.connection import Line
+from regraft.net.sessions import Session
 from regraft.net.talk import (
     Ask,
     Cease,
     ClientHello,
     ClientWelcome,
     Denied,
+    Forget,
+    Got,
     Granted,
     InForce,
     Lost,
@@ -53,13 +58,16 @@ _UNTRAVELLED = bytes(EVENT_HEADER_BYTES - HOPS_AT)
 class Guest:
     """One client's connection."""
 
-    def __init__(self, host: "Host", line: Line, hello: ClientHello, last_sequence: int) -> None:
+    def __init__(
+        self, host: "Host", line: Line, hello: ClientHello, last_sequence: int, session: Session | None
+    ) -> None:
         self.name = hello.name
         self.instance = hello.instance
         self.line = line
-        self.last_sequence = last_sequence
+        self.last_sequence = last_sequence  # that we have taken since we began
+        self.session = session
         self.lost = 0  # events that it did not take, of which it has not been told
-        self.filters: dict[str, None] = {}
+        self.filters = session.filters if session is not None else {}
         self.awaited: dict[str, list[int]] = {}  # filters that are not in force yet, and who waits for that
         self._host = host
         self._loses = host.settings.when_slow == "lose"
@@ -90,11 +98,18 @@ class Guest:
 
     def control(self, body: bytes) -> None:
         message: Any = decode_control(from_client, body)
+        session = self.session
+        if session is not None and session.ended:
+            return
         match message:
             case Ask():
                 self._ask(message)
             case Cease():
                 self._cease(message)
+            case Got():
+                self._own_session().got(message.number)
+            case Forget():
+                self._forget(self._own_session(), message)
             case Ping():
                 self.line.say(Pong(message.serial))
 
@@ -115,8 +130,10 @@ class Guest:
             return
         if text not in self.filters:
             self._host.note_subscription("subscribe", self.name, text)
+            if self.session is not None:
+                self.session.subscribed(text, True)
         self.filters[text] = None
-        self.line.say(Granted(ask.serial))
+        self.say_when_kept(Granted(ask.serial))
         if ask.confirm:
             self.awaited.setdefault(text, []).append(ask.serial)
             self._host.guests.tell_of_those_in_force()
@@ -131,16 +148,38 @@ class Guest:
         if not denied:
             self._host.note_subscription("unsubscribe", self.name, text)
             self.filters.pop(text, None)
+            if self.session is not None:
+                self.session.subscribed(text, False)
             for serial in self.awaited.pop(text, ()):
                 self.line.say(Denied(serial, "unsubscribed before it was in force"))
-        self.line.say(Denied(cease.serial, denied) if denied else Granted(cease.serial))
+        self.say_when_kept(Denied(cease.serial, denied) if denied else Granted(cease.serial))
+
+    def _own_session(self) -> Session:
+        if self.session is None:
+            raise WireError(f"{self.name} has no session")
+        return self.session
+
+    def _forget(self, session: Session, forget: Forget) -> None:
+        session.end()
+        self.say_when_kept(Granted(forget.serial))
+        session.when_written(partial(self.line.close, "its session has ended"))
+
+    def say_when_kept(self, answer: Granted | InForce | Denied) -> None:
+        """What a durable client has been told must be true of its session after a kill."""
+        if self.session is None:
+            self.line.say(answer)
+        else:
+            self.session.when_written(partial(self._say, answer))
+
+    def _say(self, answer: Granted | InForce | Denied) -> None:
+        self.line.say(answer)
 
     def ended(self, reason: str) -> None:
         self._host.guests.gone(self, reason)
 
     # --- frames that go
 
-    def deliver(self, frame: bytes) -> None:
+    def deliver(self, frame: bytes, event: Event) -> None:
         if self._loses and self.line.choked_ns:
             self.lost += 1
             self._host.counters["events_lost_by_slow_clients"] += 1
@@ -158,6 +197,7 @@ class Guest:
 class Guests:
     def __init__(self, host: "Host") -> None:
         self.present: dict[str, Guest] = {}
+        self.recipients: dict[str, Guest | Session] = {}  # of events: who is present, and every session
         self._host = host
         self._sequences: dict[str, int] = {}  # of publishers that have gone, the one that went last at the end
         self._denied = ""  # why the core refuses what is being asked
@@ -176,11 +216,25 @@ class Guests:
         if len(self.present) >= limits.clients_max:
             line.refuse(f"this broker has {limits.clients_max} clients, and takes no more")
             return
+        sessions = host.sessions
+        if hello.durable and sessions is None:
+            line.refuse(f"{host.name} keeps no sessions: its configuration has no `state`")
+            return
+        if not hello.durable and sessions is not None and hello.name in sessions.by_name:
+            line.refuse(f"there is a session of the name {hello.name}; connect as durable, or by another name")
+            return
+        session = sessions.of(hello) if sessions is not None and hello.durable else None
         last = self._sequences.pop(hello.name, 0)
-        guest = self.present[hello.name] = Guest(host, line, hello, last)
+        guest = self.present[hello.name] = Guest(host, line, hello, last, session)
         line.slows = host.settings.when_slow == "slow"
         line.become(guest, limits.frame_bytes_max)
-        line.say(ClientWelcome(host.name, last, limits.frame_bytes_max))
+        known = max(last, sessions.last_sequence(hello.name) if sessions is not None else 0)
+        if session is None:
+            self.recipients[hello.name] = guest
+            line.say(ClientWelcome(host.name, known, limits.frame_bytes_max))
+        else:
+            line.say(ClientWelcome(host.name, known, limits.frame_bytes_max, session.id, tuple(session.filters)))
+            session.came(guest, hello.received if hello.session == session.id else 0)
 
     def gone(self, guest: Guest, reason: str) -> None:
         if self.present.get(guest.name) is not guest:
@@ -189,6 +243,12 @@ class Guests:
         self._sequences[guest.name] = guest.last_sequence
         if len(self._sequences) > self._host.settings.limits.publishers_max:
             del self._sequences[next(iter(self._sequences))]
+        if self._host.sessions is not None and guest.last_sequence:
+            self._host.sessions.published(guest.name, guest.last_sequence)
+        if guest.session is not None:
+            guest.session.left()
+            return
+        del self.recipients[guest.name]
         for text in guest.filters:
             self._host.note_subscription("unsubscribe", guest.name, text)
         if guest.filters:
@@ -214,14 +274,19 @@ class Guests:
             guest = self.present.get(client)
             if guest is not None:
                 for serial in guest.awaited.pop(filter, ()):
-                    guest.line.say(InForce(serial))
+                    guest.say_when_kept(InForce(serial))
 
-    def deliver(self, clients: tuple[str, ...], frame: bytes) -> None:
-        present = self.present
+    def deliver(self, clients: tuple[str, ...], frame: bytes, event: Event) -> None:
+        recipients = self.recipients
         for client in clients:
-            present[client].deliver(frame)
+            recipients[client].deliver(frame, event)
 
     def look(self) -> None:
         """To be called now and then."""
+        sessions = self._host.sessions
         for guest in self.present.values():
             guest.tell_lost()
+            if sessions is not None and guest.last_sequence:
+                sessions.published(guest.name, guest.last_sequence)
+        if sessions is not None:
+            sessions.look()

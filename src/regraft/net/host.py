@@ -18,6 +18,7 @@ import logging
 import os
 import time
 from collections import Counter
+from pathlib import Path
 from typing import TYPE_CHECKING, assert_never
 
 from regraft.broker import Broker, FilterCatalogue
@@ -49,10 +50,12 @@ from regraft.net.digest import Digests
 from regraft.net.guests import Guests, SubscriptionStep
 from regraft.net.links import Links
 from regraft.net.operators import Operators
+from regraft.net.sessions import Sessions
 from regraft.net.settings import BrokerSettings
 from regraft.net.wire import (
     EVENT_HEADER_BYTES,
     EXCHANGE_AT,
+    FLAGS,
     FLAGS_AT,
     HEADER,
     HOPS_AT,
@@ -72,13 +75,14 @@ if TYPE_CHECKING:
 SECOND_NS = 1_000_000_000
 EXCHANGES_KNOWN_MAX = 1_024
 _NO_EXCHANGE = bytes(PASSED_AT - EXCHANGE_AT)
-_HOPS = [bytes((0, hops + 1)) for hops in range(HOPS_MAX)]  # no flags, a hop more
+_HOPS = [[bytes((flags, hops + 1)) for hops in range(HOPS_MAX)] for flags in range(FLAGS + 1)]  # a hop more
 
 log = logging.getLogger("regraft")
 
 
 class Host:
-    """`links`, `guests` and `operators` keep the three kinds of peers. `witness` writes the trace and `record` the
+    """`links`, `guests` and `operators` keep the three kinds of peers, `sessions` what durable clients
+    are owed, where the broker has a folder for it. `witness` writes the trace and `record` the
     core's inputs, where that is asked for."""
 
     def __init__(self, settings: BrokerSettings, loop: asyncio.AbstractEventLoop) -> None:
@@ -108,6 +112,7 @@ class Host:
         self.links = Links(self)
         self.guests = Guests(self)
         self.operators = Operators(self)
+        self.sessions = Sessions(self, Path(settings.state)) if settings.state else None
         self.events_in = self.events_out = self.deliveries = 0
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._exchanges: dict[int, str] = {}  # by number, those lately heard of
@@ -238,7 +243,7 @@ class Host:
                 links[neighbour].relay(stamped)
         if clients:
             self.deliveries += len(clients)
-            self.guests.deliver(clients, stamped)
+            self.guests.deliver(clients, stamped, event)
         if self.witness is not None:
             self.witness.passed_on(self.now_ns(), event, len(frame), neighbours, clients)
 
@@ -249,7 +254,7 @@ class Host:
         return b"".join(
             (
                 frame[:FLAGS_AT],
-                _HOPS[hops],
+                _HOPS[frame[FLAGS_AT] & FLAGS][hops],
                 exchange,
                 frame[PASSED_AT:at],
                 self.number,

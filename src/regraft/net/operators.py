@@ -124,6 +124,7 @@ class Operators:
     def status(self, serial: int) -> Status:
         host = self._host
         core = host.core
+        sessions = host.sessions.by_name if host.sessions is not None else {}
         links = tuple(
             LinkStatus(
                 neighbour=name,
@@ -149,7 +150,9 @@ class Operators:
             reconfiguration=host.settings.core.reconfiguration,
             locked=core.is_locked,
             clients=len(host.guests.present),
-            subscriptions=sum(len(guest.filters) for guest in host.guests.present.values()),
+            sessions=len(sessions),
+            events_kept=sum(session.waiting for session in sessions.values()),
+            subscriptions=sum(len(recipient.filters) for recipient in host.guests.recipients.values()),
             filters=core.table.in_use().bit_count(),
             links=links,
             missing=tuple(sorted(name for name in host.links.wanted if name not in host.links.up)),

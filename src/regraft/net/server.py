@@ -96,7 +96,7 @@ async def serve(settings: BrokerSettings, stop: asyncio.Event, recording: Record
         raise RegraftError(f"{settings.listen}: cannot listen there: {error.strerror or error}") from error
     if settings.udp:
         host.datagrams = await _datagrams(host, address, port)
-    with contextlib.ExitStack() as until_the_end:
+    async with contextlib.AsyncExitStack() as until_the_end:
         began_ns = host.up_since_ns
         if recording.trace is not None or recording.inputs is not None:
             from regraft.net.witness import InputRecord, Witness
@@ -109,6 +109,9 @@ async def serve(settings: BrokerSettings, stop: asyncio.Event, recording: Record
         if settings.metrics:
             until_the_end.enter_context(_metrics(settings.metrics, host))
         log.info("listening on %s, process %d", settings.listen, host.process)
+        if host.sessions is not None:
+            host.sessions.start()
+            until_the_end.push_async_callback(host.sessions.keeper.close)
         host.links.start()
         await stop.wait()
         log.info("stopping")
@@ -132,7 +135,11 @@ def _stop_at_failures(loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> l
 
     def failed(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         error = context.get("exception")
-        if isinstance(error, Exception) and not isinstance(error, OSError):
+        if isinstance(error, RegraftError):
+            log.critical("stopping: %s", error)
+            failures.append(error)
+            stop.set()
+        elif isinstance(error, Exception) and not isinstance(error, OSError):
             log.critical("stopping at a bug: %r", error)
             failures.append(error)
             stop.set()

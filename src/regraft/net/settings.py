@@ -17,6 +17,7 @@ from regraft.broker.config import Reconfiguration
 from regraft.errors import RegraftError, ScenarioError, UsageError
 from regraft.model.trees import adjacency_of, split_link
 from regraft.net.talk import BrokerName
+from regraft.store import Fsync
 
 PORT_MAX = 65_535
 UDP = "udp://"
@@ -59,6 +60,16 @@ class Beacons(_Table, frozen=True):
     of: Positive = 5
 
 
+class SessionSettings(_Table, frozen=True):
+    """Of durable clients. `fsync` is when their sessions are written to the disk itself (`store/journal.py`)."""
+
+    fsync: Fsync = "always"
+    fsync_every_s: PositiveS = 1.0  # where it is `periodic`
+    events_max: Positive = 100_000  # of one session; beyond, its oldest go
+    bytes_max: Positive = 268_435_456
+    expires_after_s: PositiveS = 604_800.0  # a session that nobody has used for so long is dropped
+
+
 class BrokerSettings(_Table, frozen=True):
     """One broker. `when_slow` is what happens when a client does not take its events fast enough: all wait for it, or
     it loses some and is told how many."""
@@ -69,9 +80,10 @@ class BrokerSettings(_Table, frozen=True):
     link: tuple[LinkSetting, ...] = ()
     when_slow: Literal["slow", "lose"] = "slow"
     metrics: str = ""  # where Prometheus asks; empty: nowhere
-    state: str = ""  # a folder of its own, where it remembers its links; empty: it remembers nothing
+    state: str = ""  # a folder of its own, where it remembers links and sessions; empty: it remembers nothing
     limits: Limits = Limits()
     beacons: Beacons = Beacons()
+    sessions: SessionSettings = SessionSettings()
     core: BrokerConfig = BrokerConfig(batch=True)
 
     @property
@@ -89,8 +101,10 @@ class Topology(_Table, frozen=True):
     transport: Literal["tcp", "udp"] = "tcp"
     when_slow: Literal["slow", "lose"] = "slow"
     reconfiguration: Reconfiguration = "deferred"
+    state: str = ""  # a folder with one of each broker's own in it; empty: what they remember goes when they stop
     limits: Limits = Limits()
     beacons: Beacons = Beacons()
+    sessions: SessionSettings = SessionSettings()
     core: BrokerConfig = BrokerConfig(batch=True)
 
     def brokers(self) -> list[str]:
@@ -115,8 +129,10 @@ class Topology(_Table, frozen=True):
                 udp=udp,
                 link=tuple(links[name]),
                 when_slow=self.when_slow,
+                state=str(Path(self.state) / name) if self.state else "",
                 limits=self.limits,
                 beacons=self.beacons,
+                sessions=self.sessions,
                 core=core,
             )
             for name, address in addresses.items()

@@ -48,19 +48,27 @@ class BrokerWelcome(_Words, frozen=True, tag="welcome"):
 
 
 class ClientHello(_Words, frozen=True, tag="client"):
-    """`instance` is drawn anew by each process, so that a client that reconnects is told from another of its name."""
+    """`instance` is drawn anew by each process, so that a client that reconnects is told from another of its name. One
+    that is `durable` wants a session; where its process has had deliveries of a session before, it names that and the
+    last of them."""
 
     name: Name
     instance: Identity
     clock_ns: int
+    durable: bool = False
+    session: Identity = 0
+    received: Identity = 0
 
 
 class ClientWelcome(_Words, frozen=True, tag="welcome"):
-    """`last_sequence` is the number of the last event that the broker has of this publisher; 0 if it has none."""
+    """`last_sequence` is the number of the last event that the broker has of this publisher; 0 if it has none. Of a
+    durable client, `session` tells its session from any other of that name, and `filters` are its subscriptions."""
 
     broker: BrokerName
     last_sequence: Identity
     frame_bytes_max: Identity
+    session: Identity = 0
+    filters: tuple[str, ...] = ()
 
 
 class OperatorHello(_Words, frozen=True, tag="operator"):
@@ -138,9 +146,21 @@ class Taken(_Words, frozen=True, tag="taken"):
 
 
 class Lost(_Words, frozen=True, tag="lost"):
-    """So many events were not delivered, because this client did not take them fast enough."""
+    """So many events were not delivered, because this client did not take them fast enough, or its session was full."""
 
     events: Identity
+
+
+class Got(_Words, frozen=True, tag="got"):
+    """This durable client has done with all deliveries up to that number."""
+
+    number: Identity
+
+
+class Forget(_Words, frozen=True, tag="forget"):
+    """End this client's session for good; behind `Granted` the broker ends the connection."""
+
+    serial: Identity
 
 
 class Ping(_Words, frozen=True, tag="ping"):
@@ -227,7 +247,8 @@ class LinkStatus(_Words, frozen=True):
 
 
 class Status(_Words, frozen=True, tag="is"):
-    """What a broker says of itself. `counters` are those of its metrics."""
+    """What a broker says of itself. `sessions` are those of durable clients, here or away, `events_kept` what is kept
+    for them; `counters` are those of its metrics."""
 
     serial: Identity
     broker: BrokerName
@@ -238,6 +259,8 @@ class Status(_Words, frozen=True, tag="is"):
     reconfiguration: str
     locked: bool
     clients: int
+    sessions: int
+    events_kept: int
     subscriptions: int
     filters: int
     links: tuple[LinkStatus, ...]
@@ -247,7 +270,7 @@ class Status(_Words, frozen=True, tag="is"):
 
 Greeting = BrokerHello | ClientHello | OperatorHello | Direct
 FromBroker = Control | Beacon | Bye | Refused
-FromClient = Ask | Cease | Ping
+FromClient = Ask | Cease | Got | Forget | Ping
 FromOperator = AskStatus | Exchange | Introduce | Link | Found | Unlink
 
 greetings = msgspec.msgpack.Decoder(Greeting)

@@ -29,12 +29,14 @@ CONTROL_HEADER_BYTES = 8
 EVENT_HEADER_BYTES = 48
 
 FLAGS_AT, HOPS_AT, EXCHANGE_AT, PASSED_AT = 6, 7, 8, 16
+NUMBER_AT = EXCHANGE_AT  # towards a durable client: the number of the delivery
 PASSED_MAX = 8
 NUMBER_BYTES = 4
 HOPS_MAX = 255
 
-FLAG_ACKNOWLEDGE = 1  # from a publisher: tell me when you have it
-FLAGS = FLAG_ACKNOWLEDGE
+FLAG_ACKNOWLEDGE = 1  # the publisher is to be told when nothing can lose it any more
+FLAG_AGAIN = 2  # this event may have been sent before
+FLAGS = FLAG_ACKNOWLEDGE | FLAG_AGAIN
 
 HEAD = Struct(">IBB")  # length, version, kind
 HEADER = Struct(">IBBBBQ")  # length, version, kind, flags, hops, exchange; the brokers passed follow
@@ -80,6 +82,11 @@ def event_frame(
     body = _encode((publisher, sequence, attributes, payload))
     length = EVENT_HEADER_BYTES - LENGTH_BYTES + len(body)
     return HEADER.pack(length, VERSION, EVENT, flags, 0, 0) + _NOBODY_PASSED + body
+
+
+def marked(frame: bytes) -> bytes:
+    """The same event, as one that may have been sent before."""
+    return b"".join((frame[:FLAGS_AT], bytes((frame[FLAGS_AT] | FLAG_AGAIN,)), frame[HOPS_AT:]))
 
 
 def decode_event(body: bytes) -> Event:

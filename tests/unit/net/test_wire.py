@@ -19,6 +19,7 @@ from regraft.net.wire import (
     EXCHANGE_AT,
     FLAG_ACKNOWLEDGE,
     HOPS_AT,
+    NUMBER_AT,
     PASSED_AT,
     FrameSplitter,
     WireError,
@@ -28,6 +29,7 @@ from regraft.net.wire import (
     decode_event,
     event_frame,
     exchange_number,
+    marked,
 )
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "wire.md"
@@ -43,12 +45,22 @@ def relayed(exchange: str = "") -> bytes:
     return bytes(frame)
 
 
+def delivered(number: int) -> bytes:
+    frame = bytearray(relayed())
+    frame[NUMBER_AT:PASSED_AT] = number.to_bytes(8, "big")
+    return bytes(frame)
+
+
 EXAMPLES: list[Callable[[], bytes]] = [
     lambda: control_frame(talk.ClientHello("desk-7", 5, 7)),
     lambda: control_frame(talk.ClientWelcome("a", 3, 1_048_576)),
     lambda: control_frame(talk.Ask(1, "price > 10", True)),
     lambda: control_frame(talk.Refused("no")),
     lambda: event_frame("desk-7", 1, QUOTE, b"hello"),
+    lambda: control_frame(talk.ClientHello("desk-7", 5, 7, True, 9, 4)),
+    lambda: control_frame(talk.ClientWelcome("a", 3, 1_048_576, 9, ("price > 10",))),
+    lambda: control_frame(talk.Got(5)),
+    lambda: marked(delivered(5)),
     lambda: event_frame("desk-7", 1, QUOTE, b"hello", FLAG_ACKNOWLEDGE),
     relayed,
     lambda: relayed("a-b>a-c#1"),
