@@ -107,7 +107,7 @@ def test_a_session_outlives_the_kill_of_its_broker(live: Live) -> None:
     live(test())
 
 
-READER = """
+READER = r"""
 import os, sys, regraft
 with regraft.connect(sys.argv[1], "desk", durable=True) as bus:
     for event in bus.subscribe("number >= 0", in_force=False):
@@ -135,7 +135,7 @@ def test_a_subscriber_that_is_killed_gets_again_only_what_it_was_in_the_middle_o
                     left -= 1
                     if left == 0 or number == 1_999:
                         reader.send_signal(signal.SIGKILL)  # what it has printed can still be read
-                await reader.wait()
+                assert await reader.wait() == -signal.SIGKILL
             seen: dict[int, None] = {}
             for number, redelivered in got:
                 assert number not in seen or redelivered, "what comes again is marked"
