@@ -77,7 +77,8 @@ class Session:
         self._last = self._sizes[-1][0] if self._sizes else kept.acknowledged
         self._next = ((self._last >> START_BITS) + 1 << START_BITS) + 1
         self._stored = self._last  # the last number that is on the disk
-        self._storing: deque[tuple[int, int]] = deque()  # batches that are not written yet, the last number in each
+        # Batches that are not written yet, the last number in each, and how many events.
+        self._storing: deque[tuple[int, int, int]] = deque()
         self.sent = self._offered = self._last  # and the last that may have been sent at all
         self._tail: deque[tuple[int, bytes]] = deque()  # what comes next behind `sent`
         self._tail_bytes = 0
@@ -86,8 +87,8 @@ class Session:
 
     @property
     def waiting(self) -> int:
-        """How many events are kept."""
-        return len(self._sizes)
+        """How many events are on the disk."""
+        return max(len(self._sizes) - sum(count for _, _, count in self._storing), 0)
 
     # --- what it is owed
 
@@ -115,10 +116,10 @@ class Session:
             self._direct = self._tail_bytes <= TAIL_BYTES_MAX
         number_of_batch = self._keeper.number
         if not self._storing or self._storing[-1][0] != number_of_batch:
-            self._storing.append((number_of_batch, number))
+            self._storing.append((number_of_batch, number, 1))
             self._keeper.when_written(self._written)
         else:
-            self._storing[-1] = number_of_batch, number
+            self._storing[-1] = number_of_batch, number, self._storing[-1][2] + 1
         if len(self._sizes) > self._limits.events_max or self._bytes > self._limits.bytes_max:
             self._drop_oldest()
 
