@@ -18,11 +18,12 @@ if TYPE_CHECKING:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update", action="store_true", help="write the golden scripts' stories anew")
-    parser.addoption("--fuzz", type=int, default=20_000, help="how many inputs the decoder of the wire format gets")
+    parser.addoption("--fuzz", type=int, default=5_000, help="how many inputs the decoder of the wire format gets")
 
 
 # An example that takes long on a busy machine is no mistake.
 settings.register_profile("regraft", deadline=None)
+settings.register_profile("quick", deadline=None, max_examples=20)
 settings.load_profile("regraft")
 
 

@@ -1,7 +1,7 @@
 """Live overlays for tests: real processes on loopback, ports that nobody else has, and an end to every wait."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -39,8 +39,14 @@ async def overlay(
 Live = Callable[[Coroutine[Any, Any, None]], None]
 
 
+@pytest.fixture(scope="session")
+def runner() -> Iterator[asyncio.Runner]:
+    with asyncio.Runner(loop_factory=new_loop) as runner:
+        yield runner
+
+
 @pytest.fixture
-def live() -> Live:
+def live(runner: asyncio.Runner) -> Live:
     """Runs a test's coroutine to its end, which must come in time."""
 
     def run(test: Coroutine[Any, Any, None]) -> None:
@@ -48,7 +54,21 @@ def live() -> Live:
             async with asyncio.timeout(2 * WITHIN_S):
                 await test
 
-        with asyncio.Runner(loop_factory=new_loop) as runner:
-            runner.run(in_time())
+        runner.run(in_time())
 
     return run
+
+
+@pytest.fixture(scope="session")
+def standing(runner: asyncio.Runner) -> Iterator[Running]:
+    """An overlay for all tests that leave it as it was and whose clients have names of their own.
+
+    Such a test is marked with `ON_STANDING`, so that one worker runs them all: to start brokers costs more than most
+    tests.
+    """
+    entered = overlay("a-b b-c b-d")
+    yield runner.run(entered.__aenter__())
+    runner.run(entered.__aexit__(None, None, None))
+
+
+ON_STANDING = pytest.mark.xdist_group("standing")

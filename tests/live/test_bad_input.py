@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 import regraft
-from live.conftest import Live, Running, overlay, settings_of
+from live.conftest import ON_STANDING, Live, Running, overlay, settings_of
 from regraft.broker.messages import Subscribe
 from regraft.errors import FilterError, UsageError
 from regraft.net import talk
@@ -76,33 +76,34 @@ async def refusal(brokers: Running, data: bytes) -> str:
     return reason
 
 
-def test_a_hostile_peer_is_refused_with_a_reason_and_harms_nobody(live: Live) -> None:
+@ON_STANDING
+def test_a_hostile_peer_is_refused_with_a_reason_and_harms_nobody(live: Live, standing: Running) -> None:
     async def test() -> None:
         async with (
-            overlay("a-b") as brokers,
-            regraft.connect(brokers.url("a"), "p") as publisher,
-            regraft.connect(brokers.url("a"), "s") as subscriber,
+            regraft.connect(standing.url("a"), "p") as publisher,
+            regraft.connect(standing.url("a"), "s") as subscriber,
         ):
             subscription = await subscriber.subscribe("number >= 0").in_force()
             for number, (data, reason) in enumerate(HOSTILE):
-                assert reason in await refusal(brokers, data)
+                assert reason in await refusal(standing, data)
                 await publisher.publish({"number": number})
                 assert (await anext(subscription)).attributes == {"number": number}
-            counters = (await look_at(brokers.addresses)).brokers["a"].counters
+            counters = (await look_at(standing.addresses)).brokers["a"].counters
             assert counters["refused"] >= len(HOSTILE) - 2  # of a name that is taken, brokers try again by right
 
     live(test())
 
 
-def test_a_filter_that_cannot_be_is_denied_and_the_connection_goes_on(live: Live) -> None:
+@ON_STANDING
+def test_a_filter_that_cannot_be_is_denied_and_the_connection_goes_on(live: Live, standing: Running) -> None:
     async def test() -> None:
-        async with overlay("a-b") as brokers, regraft.connect(brokers.url("a"), "s") as bus:
+        async with regraft.connect(standing.url("a"), "s") as bus:
             with pytest.raises(FilterError):
                 bus.subscribe("price >")
             explosive = " AND ".join(f"(a{n} = 1 OR b{n} = 1)" for n in range(40))
             with pytest.raises(FilterError):
                 bus.subscribe(explosive)
-            reader, writer = await asyncio.open_connection(*split_address(brokers.settings["a"].listen))
+            reader, writer = await asyncio.open_connection(*split_address(standing.settings["a"].listen))
             writer.write(hello() + control_frame(talk.Ask(7, explosive)) + control_frame(talk.Ping(8)))
             await asyncio.sleep(0.5)
             answer = await reader.read(MEBIBYTE)
@@ -129,18 +130,15 @@ def test_a_client_may_have_so_many_subscriptions(live: Live) -> None:
     live(test())
 
 
-def test_a_port_in_use_is_one_clear_line(live: Live, tmp_path: Path) -> None:
-    async def test() -> None:
-        async with overlay("a-b") as brokers:
-            file = tmp_path / "second.toml"
-            file.write_text(write_settings(msgspec.structs.replace(brokers.settings["a"], name="second")))
-            command = [sys.executable, "-m", "regraft.cli", "broker", "--config", str(file)]
-            ended = await asyncio.to_thread(subprocess.run, command, capture_output=True, timeout=30)
-            assert ended.returncode == 1
-            assert ended.stderr.decode().startswith(f"regraft: {brokers.settings['a'].listen}: cannot listen there")
-            assert len(ended.stderr.splitlines()) == 1
-
-    live(test())
+@ON_STANDING
+def test_a_port_in_use_is_one_clear_line(standing: Running, tmp_path: Path) -> None:
+    file = tmp_path / "second.toml"
+    file.write_text(write_settings(msgspec.structs.replace(standing.settings["a"], name="second")))
+    command = [sys.executable, "-m", "regraft.cli", "broker", "--config", str(file)]
+    ended = subprocess.run(command, capture_output=True, timeout=60)
+    assert ended.returncode == 1
+    assert ended.stderr.decode().startswith(f"regraft: {standing.settings['a'].listen}: cannot listen there")
+    assert len(ended.stderr.splitlines()) == 1
 
 
 async def stalled_reader(brokers: Running, name: str) -> asyncio.StreamWriter:
@@ -172,7 +170,7 @@ def test_a_slow_client_loses_events_with_a_count_where_that_is_asked_for(live: L
             await subscriber.subscribe("number >= 0", callback=lambda event: got.append(event.sequence)).in_force()
             for number in range(20_000):
                 await publisher.publish({"number": number}, bytes(1_000))
-                if number % 100 == 0:
+                while number - len(got) > 100:  # the other client keeps up, however busy the machine
                     await asyncio.sleep(0.001)
             await publisher.flush()
             counters = (await look_at(brokers.addresses)).brokers["a"].counters
@@ -209,11 +207,11 @@ def test_a_slow_client_slows_the_publisher_and_is_cut_off_in_the_end(live: Live)
                     count += 1
 
             publishing = asyncio.create_task(publish())
-            await asyncio.sleep(2.0)
-            waiting = count
-            assert waiting < 60_000, "the publisher waits for the slow client"
-            await asyncio.sleep(0.5)
-            assert count - waiting < 2_000
+            earlier = -1
+            while count > earlier:
+                earlier = count
+                await asyncio.sleep(1.0)
+            assert count < 60_000, "the publisher waits for the slow client"
             assert resident_bytes(process) - before < 30 * MEBIBYTE
             async with asyncio.timeout(100):  # until the slow client is cut off; then all goes on, and nothing is lost
                 await publishing
@@ -241,11 +239,11 @@ def test_events_in_a_loop_are_dropped_and_counted(live: Live) -> None:
                 got: list[int] = []
                 subscriber.subscribe("number >= 0", callback=lambda event: got.append(event.sequence))
                 await asyncio.sleep(1.0)
-                for number in range(100):
+                for number in range(30):
                     await publisher.publish({"number": number}, acknowledged=True)
                 await asyncio.sleep(1.0)
                 # In a loop each comes from both sides, and no more often than that.
-                assert sorted(got) == sorted([*range(1, 101), *range(1, 101)])
+                assert sorted(got) == sorted([*range(1, 31), *range(1, 31)])
                 assert (await look_at(brokers.addresses)).total("events_looped") > 0
 
     live(test())

@@ -8,6 +8,7 @@ from random import Random
 import pytest
 
 import regraft
+from effort import quick_first
 from live.conftest import Live, overlay
 from regraft.errors import RegraftError
 from regraft.model.trees import component
@@ -15,10 +16,10 @@ from regraft.net.operating import exchange, join_link, look_at, until_whole
 from regraft.net.remembering import FILE, Remembered, recall, remember
 from regraft.net.trial import draw_exchange, trial
 
-KILLS = 3
+KILLS = 2
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", quick_first([1, 2, 3], 1))
 def test_tables_end_exact_whoever_is_killed_in_an_exchange(live: Live, seed: int) -> None:
     async def test() -> None:
         dice = Random(seed)

@@ -18,16 +18,17 @@ import sys
 from regraft.errors import RegraftError
 from regraft.pipeline import session
 session.EXECUTOR_WAIT_S = 2.0
-try:
-    with session.spark_session(sys.argv[1]):
-        print("a session")
-except RegraftError as error:
-    print(type(error).__name__, error)
+for master in sys.argv[1:]:
+    try:
+        with session.spark_session(master):
+            print("a session")
+    except RegraftError as error:
+        print(type(error).__name__, error)
 """
 
 
-def in_a_process_of_its_own(master: str) -> str:
-    command = [sys.executable, "-c", WITHOUT_A_SESSION, master]
+def in_a_process_of_its_own(*masters: str) -> str:
+    command = [sys.executable, "-c", WITHOUT_A_SESSION, *masters]
     return subprocess.run(command, capture_output=True, text=True, timeout=120).stdout
 
 
@@ -41,11 +42,13 @@ def test_a_master_that_does_not_answer_is_named_at_once() -> None:
         assert time.monotonic() - begin_s < 60
 
 
-@pytest.mark.parametrize("master", ["spark://", "sparc://host:7077", "spark://host", "local[some]", "localhost:7077"])
-def test_what_is_no_master_is_a_mistake(master: str) -> None:
-    said = in_a_process_of_its_own(master)
-    assert "UsageError master" in said
-    assert "expected local[N]" in said
+def test_what_is_no_master_is_a_mistake() -> None:
+    masters = ["spark://", "sparc://host:7077", "spark://host", "local[some]", "localhost:7077"]
+    said = in_a_process_of_its_own(*masters).splitlines()
+    assert len(said) == len(masters)
+    for master, line in zip(masters, said, strict=True):
+        assert line.startswith(f"UsageError master {master!r}: ")
+        assert "expected local[N]" in line
 
 
 @pytest.mark.jvm

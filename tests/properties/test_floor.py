@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from effort import EXAMPLES
 from quiet import LATENCY_NS, come_to_rest, quiet_world, random_exchange
 from regraft.model.filters import Filter, covers
 from regraft.model.trees import Link
@@ -80,9 +81,9 @@ def counted_from_rows(trace: TraceBuffer, since: int, removed: Link) -> tuple[in
 
 
 @pytest.mark.parametrize("protocol", list(PROTOCOLS))
-@pytest.mark.parametrize("planned", [True, False])
-@settings(max_examples=25)
+@settings(max_examples=EXAMPLES // 3)
 @given(
+    planned=st.booleans(),
     seed=st.integers(0, 2**32),
     size=st.integers(3, 12),
     covering=st.booleans(),

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, multiple, rule
 from tests.strategies import attributes_of, filters
 
+from effort import EXAMPLES
 from regraft.matching import FilterIndex, bitmaps, dimension, grid, line, slots
 from regraft.matching import index as index_module
 from regraft.model.events import Value
@@ -125,12 +126,11 @@ class Churn(RuleBasedStateMachine):
 
 
 Churn.TestCase.settings = settings(
-    max_examples=25, stateful_step_count=25, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    max_examples=EXAMPLES // 4, stateful_step_count=25, suppress_health_check=[HealthCheck.too_slow]
 )
 TestIndexUnderChurn = Churn.TestCase
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(any_filters(), max_size=30), st.lists(any_attributes, min_size=1, max_size=5))
 def test_index_answers_what_each_filter_says(added: list[Filter], events: list[dict[str, Value]]) -> None:
     index = FilterIndex()
@@ -142,7 +142,7 @@ def test_index_answers_what_each_filter_says(added: list[Filter], events: list[d
         assert set(slots(index.match(attributes))) == expected
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=EXAMPLES // 4)
 @given(st.lists(any_filters(), min_size=1, max_size=12), st.lists(any_attributes, min_size=1, max_size=3))
 def test_index_that_was_emptied_is_as_new(added: list[Filter], events: list[dict[str, Value]]) -> None:
     index = FilterIndex()
@@ -166,7 +166,7 @@ def test_slots_are_the_bits_in_ascending_order(bitmap: int) -> None:
 
 
 @seed(1)
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(st.lists(range_filters, min_size=20, max_size=60, unique_by=lambda filter: filter.text))
 def test_index_limits_are_crossed_in_these_tests(added: list[Filter]) -> None:
     index = FilterIndex()

@@ -10,6 +10,7 @@ from random import Random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from effort import EXAMPLES
 from regraft.broker import Broker, BrokerConfig, FilterCatalogue
 from regraft.broker.effects import (
     CancelTimer,
@@ -277,7 +278,6 @@ def free_in_the_end(driver: Driver) -> None:
     assert not replacing._activating
 
 
-@settings(max_examples=100, deadline=None)
 @given(configs, st.lists(neighbours, unique=True), st.booleans(), st.lists(steps, max_size=40))
 def test_any_message_at_any_time_does_no_harm(config, linked, joins, script) -> None:
     driver = Driver(config)
@@ -343,7 +343,7 @@ def _is_of_exchange(told: Input) -> bool:
     return isinstance(told, ExchangeOrdered) or (isinstance(told, Received) and isinstance(told.message, Lock))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=2 * EXAMPLES)
 @given(moments(), st.data())
 def test_any_message_in_any_state_of_an_exchange_does_no_harm(moment, data) -> None:
     broker, past, cycle, near, exchange = moment

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from effort import EXAMPLES
 from quiet import LATENCY_NS, come_to_rest, quiet_world
 from regraft.model.trees import Link, adjacency_of
 from regraft.planning import LeafAddition, LeafRemoval, LinkExchange, plan, predict
@@ -14,7 +15,7 @@ from trees import two_trees
 
 
 @pytest.mark.parametrize("protocol", ["coordinated-none", "coordinated-fifo", "coordinated-causal"])
-@settings(max_examples=25)
+@settings(max_examples=EXAMPLES // 4)
 @given(trees=two_trees(brokers_max=10), seed=st.integers(0, 2**32), batch=st.booleans())
 def test_a_step_costs_what_was_predicted(
     protocol, trees: tuple[list[Link], list[Link]], seed: int, batch: bool

@@ -2,6 +2,7 @@
 
 import pytest
 
+from effort import quick_first
 from regraft.broker.inputs import Input
 from regraft.sim import Outcome, simulate
 from regraft.sim.drawn import promised
@@ -10,7 +11,7 @@ from regraft.sim.scenario import PROTOCOLS, scenario_from
 from regraft.sim.world import World
 from simulation.random_scenarios import random_scenario
 
-SMOKE_SEEDS = range(1, 11)
+SMOKE_SEEDS = quick_first(range(1, 11), 3)
 
 
 def outcome_of(run) -> Outcome:
@@ -58,7 +59,7 @@ def test_nothing_is_lost_duplicated_or_reordered_while_the_tree_stands_still(for
     scenario = scenario_from(
         {
             "duration_s": 3.0,
-            "tree": {"brokers": 20},
+            "tree": {"brokers": 12},
             "subscriptions": {"kind": "quotes", "acknowledged": True, "subscribers": 0.8, "core": 0.5, "churn_hz": 2.0},
             "publications": {"rate_hz": 10.0, "until_s": 2.5},
             "broker": {"forwarding": forwarding, "covering": covering},
@@ -69,7 +70,7 @@ def test_nothing_is_lost_duplicated_or_reordered_while_the_tree_stands_still(for
     outcome = outcome_of(simulate(scenario, 3, name="still", trace="counted"))
     assert outcome.violations == []
     assert outcome.numbers is not None
-    assert outcome.numbers.owed > 1_000
+    assert outcome.numbers.owed > 500
 
 
 def test_loss_on_links_is_counted_as_lost() -> None:

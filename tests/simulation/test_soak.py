@@ -27,11 +27,11 @@ def test_a_planted_bug_is_found_shrunk_and_shown_again(
 ) -> None:
     with monkeypatch.context() as planted:
         planted.setattr(Coordinated, "is_gray", lambda self, came_from, exchange: self.part.gray)
-        soaked = soak(in_process, 1, protocol="coordinated-none", brokers=(10, 20), runs=100, shrink_runs_max=60)
+        soaked = soak(in_process, 1, protocol="coordinated-none", brokers=(6, 12), runs=100, shrink_runs_max=30)
         assert soaked.found is not None
         assert soaked.shrunk is not None
         assert any("lost" in violation or "duplicated" in violation for violation in soaked.found.violations)
-        before, after = SoakTask(soaked.found.number, "coordinated-none", 10, 20).scenario(), soaked.shrunk.scenario
+        before, after = SoakTask(soaked.found.number, "coordinated-none", 6, 12).scenario(), soaked.shrunk.scenario
         assert after.tree.brokers < before.tree.brokers
         file = tmp_path / "found.toml"
         file.write_text(scenario_text(after))

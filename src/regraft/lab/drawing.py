@@ -10,14 +10,12 @@ import io
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-import matplotlib
-from matplotlib.figure import Figure as Canvas
-
 from regraft.lab.experiment import Figure, Series
 from regraft.lab.results import Result, of_series
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Canvas
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
@@ -39,13 +37,17 @@ MANY_POINTS = 25  # from here on the interval is a ribbon, and there are no mark
 
 def svg(figure: Figure, results: Sequence[Result]) -> str:
     """The figure as the text of an SVG file."""
+    import matplotlib  # here and below: its import takes longer than most commands of the lab
+
     out = io.StringIO()
     with matplotlib.rc_context(SETTINGS):
         _draw(figure, results).savefig(out, format="svg", metadata={"Date": None, "Creator": None})
     return "".join(line.rstrip() + "\n" for line in out.getvalue().splitlines())
 
 
-def _draw(figure: Figure, results: Sequence[Result]) -> Canvas:
+def _draw(figure: Figure, results: Sequence[Result]) -> "Canvas":
+    from matplotlib.figure import Figure as Canvas
+
     canvas = Canvas(figsize=SIZE_INCHES, layout="constrained")
     axes = canvas.subplots()
     drawn = [series for series in figure.series if series.drawn]

@@ -10,8 +10,6 @@ a bit is to copy a page, 2 KiB, at any size of the index; an `int` over a millio
 
 from collections.abc import Iterator
 
-import numpy as np
-
 PAGE_SHIFT = 14
 PAGE_SLOTS = 1 << PAGE_SHIFT
 PAGE_MASK = PAGE_SLOTS - 1
@@ -42,6 +40,9 @@ def slots(bitmap: int) -> Iterator[int]:
     """The slots of a bitmap, ascending."""
     length = bitmap.bit_length()
     if length > SHORT_BITS:
+        # Here: most live brokers never hold so many filters, and its import is a quarter of what a start costs.
+        import numpy as np
+
         octets = np.frombuffer(bitmap.to_bytes((length + 7) // 8, "little"), np.uint8)
         occupied = np.flatnonzero(octets)
         index, bit = np.nonzero(np.unpackbits(octets[occupied, np.newaxis], axis=1, bitorder="little"))

@@ -1,18 +1,16 @@
-"""Runs a live broker: its port, its greetings, its metrics, and its end when a signal comes."""
+"""Runs a live broker: its port, its greetings, and its end when a signal comes.
+
+What only some brokers do, to record and to give metrics, is imported by those: an overlay starts as many processes.
+"""
 
 import asyncio
 import contextlib
 import logging
 import signal
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-from prometheus_client import CollectorRegistry, start_http_server
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
-from prometheus_client.registry import Collector
 
 from regraft.broker.inputs import ReceivedDirect
 from regraft.errors import RegraftError
@@ -107,7 +105,9 @@ async def serve(settings: BrokerSettings, stop: asyncio.Event, recording: Record
             record = InputRecord(recording.inputs, host.name, settings.core, began_ns)
             host.record = until_the_end.enter_context(record)
         if settings.metrics:
-            until_the_end.enter_context(_metrics(settings.metrics, host))
+            from regraft.net.metrics import metrics
+
+            until_the_end.enter_context(metrics(settings.metrics, host))
         log.info("listening on %s, process %d", settings.listen, host.process)
         if host.sessions is not None:
             host.sessions.start()
@@ -172,31 +172,3 @@ def run(settings: BrokerSettings, recording: Recording) -> None:
 
     with asyncio.Runner(loop_factory=new_loop) as runner:
         runner.run(until_a_signal())
-
-
-@contextlib.contextmanager
-def _metrics(address: str, host: Host) -> Iterator[None]:
-    """What Prometheus asks for, from a thread of its own."""
-    name, port = split_address(address)
-    registry = CollectorRegistry()
-    registry.register(_Figures(host))
-    try:
-        server, thread = start_http_server(port, name, registry)
-    except OSError as error:
-        raise RegraftError(f"{address}: cannot give metrics there: {error.strerror or error}") from error
-    yield
-    server.shutdown()
-    server.server_close()
-    thread.join()
-
-
-class _Figures(Collector):
-    def __init__(self, host: Host) -> None:
-        self._host = host
-
-    def collect(self) -> Iterator[CounterMetricFamily | GaugeMetricFamily]:
-        host = self._host
-        for name, count in sorted(host.all_counters().items()):
-            yield CounterMetricFamily(f"regraft_{name}", name.replace("_", " "), count)
-        yield GaugeMetricFamily("regraft_clients", "clients that are connected", len(host.guests.present))
-        yield GaugeMetricFamily("regraft_links", "links that work", len(host.links.up))

@@ -13,7 +13,7 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.dataset as ds
+import pyarrow.parquet as pq
 
 from regraft.errors import RegraftError, UsageError
 from regraft.trace.fingerprint import Fingerprint
@@ -76,7 +76,7 @@ def _closing_fingerprint(run: pa.Table) -> str | None:
 
 def _read_file(file: Path, run: str) -> pa.Table:
     try:
-        table = ds.dataset(str(file), format="parquet").to_table()
+        table = pq.ParquetFile(file).read()
         columns = table.column_names
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise RegraftError(f"{file}: not a Parquet file, or cut off: {str(error).splitlines()[0]}") from error

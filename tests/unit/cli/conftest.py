@@ -1,10 +1,14 @@
-"""The `regraft` command as a user starts it: a process of its own."""
+"""The `regraft` command, as a call in this process or as a process of its own."""
 
+import io
 import subprocess
 import sys
 from collections.abc import Callable
 
 import pytest
+
+from regraft.cli import app
+from regraft.cli.process import run
 
 COMMAND = [sys.executable, "-m", "regraft.cli"]
 
@@ -12,13 +16,20 @@ Regraft = Callable[..., subprocess.CompletedProcess[bytes]]
 
 
 @pytest.fixture
-def regraft() -> Regraft:
-    """Runs one command line to its end."""
+def regraft(monkeypatch: pytest.MonkeyPatch) -> Regraft:
+    """Runs one command line to its end, here: the start of a process takes longer than most commands."""
 
-    def run(*arguments: str, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
-        return subprocess.run([*COMMAND, *arguments], input=stdin, capture_output=True)
+    def run_here(*arguments: str, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+        streams = {"stdin": io.BytesIO(stdin), "stdout": io.BytesIO(), "stderr": io.BytesIO()}
+        with monkeypatch.context() as patch:
+            for name, octets in streams.items():
+                patch.setattr(sys, name, io.TextIOWrapper(octets, encoding="utf-8", write_through=True))
+            exit_code = run(app, arguments)
+            return subprocess.CompletedProcess(
+                arguments, exit_code, streams["stdout"].getvalue(), streams["stderr"].getvalue()
+            )
 
-    return run
+    return run_here
 
 
 @pytest.fixture

@@ -5,51 +5,38 @@ import json
 import pytest
 
 from regraft.broker.membership import Membership
-from regraft.cli import app
-from regraft.cli.process import run
+from unit.cli.conftest import Regraft
 
 
-@pytest.fixture
-def regraft(capsys: pytest.CaptureFixture[str]):
-    """In this process, where a bug can be planted."""
-
-    def run_here(*arguments: str) -> tuple[int, str, str]:
-        code = run(app, arguments)
-        said = capsys.readouterr()
-        return code, said.out, said.err
-
-    return run_here
-
-
-def test_each_proof_is_a_line(regraft) -> None:
-    code, out, err = regraft("prove", "--protocol", "deferred", "--brokers", "2")
-    assert code == 0
-    assert [line.split()[:3] for line in out.splitlines()] == [
+def test_each_proof_is_a_line(regraft: Regraft) -> None:
+    ended = regraft("prove", "--protocol", "deferred", "--brokers", "2")
+    assert ended.returncode == 0
+    assert [line.split()[:3] for line in ended.stdout.decode().splitlines()] == [
         ["deferred", "break", "a-b"],
         ["deferred", "join", "a-b"],
         ["deferred", "leave", "a-b"],
     ]
-    assert err == ""
+    assert ended.stderr == b""
 
 
-def test_numbers_come_as_json(regraft) -> None:
-    _, out, _ = regraft("prove", "--protocol", "strawman", "--brokers", "2", "--change", "break", "--json")
-    (proof,) = [json.loads(line) for line in out.splitlines()]
+def test_numbers_come_as_json(regraft: Regraft) -> None:
+    ended = regraft("prove", "--protocol", "strawman", "--brokers", "2", "--change", "break", "--json")
+    (proof,) = [json.loads(line) for line in ended.stdout.splitlines()]
     assert proof["broken"] is None
     assert proof["cases"] == 6
     assert proof["states"] > proof["cases"]
 
 
-def test_a_broken_promise_is_told(regraft, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_broken_promise_is_told(regraft: Regraft, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Membership, "join_ordered", lambda self: None)
-    code, out, _ = regraft("prove", "--protocol", "deferred", "--brokers", "2", "--change", "join")
-    assert code == 1
-    assert "> up a-b" in out
-    assert out.splitlines()[-1].startswith("broken: s-")
-    assert "never gets p/1" in out
+    ended = regraft("prove", "--protocol", "deferred", "--brokers", "2", "--change", "join")
+    assert ended.returncode == 1
+    assert b"> up a-b" in ended.stdout
+    assert ended.stdout.splitlines()[-1].startswith(b"broken: s-")
+    assert b"never gets p/1" in ended.stdout
 
 
-def test_an_unknown_protocol_is_refused(regraft) -> None:
-    code, out, err = regraft("prove", "--protocol", "quantum")
-    assert (code, out) == (2, "")
-    assert err.startswith("regraft: there is no protocol quantum; there are strawman, ")
+def test_an_unknown_protocol_is_refused(regraft: Regraft) -> None:
+    ended = regraft("prove", "--protocol", "quantum")
+    assert (ended.returncode, ended.stdout) == (2, b"")
+    assert ended.stderr.startswith(b"regraft: there is no protocol quantum; there are strawman, ")

@@ -5,6 +5,7 @@ from random import Random
 
 import pytest
 
+from effort import quick_first
 from regraft.errors import ScenarioError
 from regraft.sim import Outcome, parse_scenario, read_scenario, simulate
 from trees import tree_of
@@ -48,7 +49,7 @@ def text_of(seed: int, more: str, protocol: str) -> str:
 
 
 @pytest.mark.parametrize("protocol", ["strawman", "deferred", "coordinated-fifo", "coordinated-causal"])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", quick_first(range(4), 1))
 def test_any_protocol_gets_there_and_coordinated_without_loss(seed: int, protocol: str) -> None:
     outcome = run(parse_scenario(text_of(seed, "", protocol), {}, "scenario.toml"), seed)
     assert outcome.violations == []
@@ -58,7 +59,7 @@ def test_any_protocol_gets_there_and_coordinated_without_loss(seed: int, protoco
 
 
 @pytest.mark.parametrize("protocol", ["deferred", "coordinated-fifo"])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", quick_first(range(4), 1))
 def test_what_interrupts_a_plan_makes_it_anew(seed: int, protocol: str) -> None:
     breaks = "changes = { from_s = 1.02, until_s = 1.6, every_s = 0.1, replace_after_s = 0.05 }"
     outcome = run(parse_scenario(text_of(seed, breaks, protocol), {}, "scenario.toml"), seed)

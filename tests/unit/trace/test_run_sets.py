@@ -122,7 +122,7 @@ def test_no_flipped_bit_is_taken_for_another_story(tmp_path: Path) -> None:
     file = next(directory.rglob("*.parquet"))
     data = file.read_bytes()
     refused = 0
-    for place in range(0, len(data), 7):
+    for place in range(0, len(data), 23):
         file.write_bytes(data[:place] + bytes([data[place] ^ 1 << place % 8]) + data[place + 1 :])
         try:
             content = read_run(directory, "r").drop_columns("n")
@@ -130,7 +130,7 @@ def test_no_flipped_bit_is_taken_for_another_story(tmp_path: Path) -> None:
             refused += 1
         else:  # a bit that says nothing about the rows, or one of the outcome beside the fingerprint
             assert content.slice(0, 5).equals(whole.drop_columns("n").slice(0, 5))
-    assert refused > 100
+    assert refused > 30
 
 
 def test_a_parquet_file_of_something_else_is_no_trace(tmp_path: Path) -> None:
