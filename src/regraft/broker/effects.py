@@ -130,6 +130,21 @@ class Dismiss(msgspec.Struct, frozen=True, tag="dismiss", gc=False):
     client: str
 
 
+class Keep(msgspec.Struct, frozen=True, tag="keep", gc=False):
+    """The client is away and is owed this event, which is kept for it here: a world that has a place which outlives the
+    broker may keep it there, too. What is delivered to the client behind `HandedOff` may be what was kept so."""
+
+    client: str
+    event: Event
+
+
+class Departed(msgspec.Struct, frozen=True, tag="departed", gc=False):
+    """The client is no longer ours, and nothing is kept for it any more: it has everything elsewhere, it has gone
+    before it arrived, or it was away for too long."""
+
+    client: str
+
+
 class Refuse(msgspec.Struct, frozen=True, tag="refuse", gc=False):
     """Tell the client that what it asked for cannot be, and why; nothing was changed."""
 
@@ -158,6 +173,8 @@ Effect = (
     | TellInForce
     | HandedOff
     | Dismiss
+    | Keep
+    | Departed
     | Refuse
     | PeerMisbehaved
 )

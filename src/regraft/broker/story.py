@@ -6,11 +6,13 @@ A line says what the broker was told; indented lines say what it did about it. W
 from regraft.broker.effects import (
     CancelTimer,
     CloseLink,
+    Departed,
     Dismiss,
     Effect,
     ExchangeEnded,
     Forward,
     HandedOff,
+    Keep,
     LeaveAnswered,
     OpenLink,
     PeerMisbehaved,
@@ -128,6 +130,10 @@ def _done(effect: Effect) -> list[str]:
             return [f"tells {effect.client}: it has arrived, {effect.outcome}{dropped}"]
         case Dismiss():
             return [f"dismisses {effect.client}"]
+        case Keep():
+            return [f"keeps {effect.event.name} for {effect.client}"]
+        case Departed():
+            return [f"is done with {effect.client}"]
         case Refuse():
             return [f"refuses {effect.client}: {effect.reason}"]
         case PeerMisbehaved():

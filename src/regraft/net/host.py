@@ -25,11 +25,13 @@ from regraft.broker import Broker, FilterCatalogue
 from regraft.broker.effects import (
     CancelTimer,
     CloseLink,
+    Departed,
     Dismiss,
     Effect,
     ExchangeEnded,
     Forward,
     HandedOff,
+    Keep,
     LeaveAnswered,
     OpenLink,
     PeerMisbehaved,
@@ -210,7 +212,7 @@ class Host:
                 self.counters[f"held_back_{effect.queue}s_ns"] += effect.waited_ns
             case PeerMisbehaved():
                 self.misbehaved(effect.neighbour, effect.reason)
-            case HandedOff() | Dismiss():
+            case HandedOff() | Dismiss() | Keep() | Departed():
                 raise AssertionError("a live client does not move")
             case _:
                 assert_never(effect)

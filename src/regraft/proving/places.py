@@ -19,11 +19,13 @@ from regraft.broker import Broker, BrokerConfig, FixedCatalogue, clone, state_of
 from regraft.broker.effects import (
     CancelTimer,
     CloseLink,
+    Departed,
     Dismiss,
     Effect,
     ExchangeEnded,
     Forward,
     HandedOff,
+    Keep,
     LeaveAnswered,
     OpenLink,
     PeerMisbehaved,
@@ -184,7 +186,7 @@ class _Outgoing:
                 self.fault = self.fault or f"{self._broker} complains of {effect.neighbour}: {effect.reason}"
             case TellInForce() | Released():
                 pass
-            case HandedOff() | Dismiss():
+            case HandedOff() | Dismiss() | Keep() | Departed():
                 self.fault = self.fault or f"{self._broker} hands a client over, and none has moved"
             case _:
                 assert_never(effect)

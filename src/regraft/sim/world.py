@@ -17,11 +17,13 @@ from regraft.broker.catalogue import parse_filter
 from regraft.broker.effects import (
     CancelTimer,
     CloseLink,
+    Departed,
     Dismiss,
     Effect,
     ExchangeEnded,
     Forward,
     HandedOff,
+    Keep,
     LeaveAnswered,
     OpenLink,
     PeerMisbehaved,
@@ -282,8 +284,8 @@ class World:
                     self._in_force(node, effect)
                 case HandedOff():
                     self.mobility.handed_off(effect)
-                case Dismiss():
-                    pass  # a client that has left is not connected
+                case Dismiss() | Keep() | Departed():
+                    pass  # a client that has left is not connected, and there is no disk here
                 case Refuse():
                     self.refused.append(f"{effect.client}: {effect.reason}")
                 case PeerMisbehaved():

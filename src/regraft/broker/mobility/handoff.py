@@ -47,10 +47,12 @@ from dataclasses import dataclass, field
 from regraft.broker.config import BrokerConfig
 from regraft.broker.effects import (
     CancelTimer,
+    Departed,
     Dismiss,
     Forward,
     HandedOff,
     HandoffOutcome,
+    Keep,
     SendDirect,
     SetTimer,
 )
@@ -113,6 +115,7 @@ class Handoff:
         self._kept_max = config.kept_per_client_max
         self._kept_for_ns = config.kept_for_ns
         self._part_max = config.kept_part_max
+        self._part_bytes_max = config.kept_part_bytes_max
         self._kept = kept
         self._host = host
         self._away: dict[str, Away] = {}
@@ -123,10 +126,12 @@ class Handoff:
         arriving = self._arriving.get(client)
         place = arriving or self._away[client]
         log = self._away[client].log if arriving is None else arriving.held
-        if len(log) < self._kept_max:
-            log.append(event)
-        else:
+        if len(log) >= self._kept_max:
             place.dropped += 1
+            return
+        log.append(event)
+        if arriving is None:
+            self._host.emit(Keep(client, event))
 
     # --- the client
 
@@ -258,7 +263,7 @@ class Handoff:
         self._stop(client)
         if arriving.own is None:
             del self._stays[client]
-            self._host.withdraw(client)
+            self._depart(client)
             return
         self._stays[client] = arriving.own.move
         self._keep_for(client, arriving.own)
@@ -320,7 +325,7 @@ class Handoff:
     def _hand(self, client: str, away: Away, have: int) -> None:
         assert away.share != NOT_YET
         have = min(have, away.share)
-        end = min(have + self._part_max, away.share)
+        end = self._end_of_part(away.log, have, away.share)
         state: KeptState = "last" if end == away.share else "part"
         events = tuple(away.log[have:end])
         self._host.emit(
@@ -329,11 +334,20 @@ class Handoff:
         if state == "last":
             self._host.emit(SetTimer(HAND + client, self._again_after_ns))
 
+    def _end_of_part(self, log: list[Event], begin: int, end: int) -> int:
+        """As many as there is room for in one message, and at least one."""
+        size = 0
+        for place in range(begin, min(begin + self._part_max, end)):
+            size += _size(log[place])
+            if size > self._part_bytes_max and place > begin:
+                return place
+        return min(begin + self._part_max, end)
+
     def settled(self, broker: str, message: Settled) -> None:
         away = self._away.get(message.client)
         if away is not None and (away.claimant, away.claim) == (broker, message.move):
             self.detached(message.client)
-            self._host.withdraw(message.client)
+            self._depart(message.client)
 
     # --- time
 
@@ -341,7 +355,7 @@ class Handoff:
         kind, _, client = name.partition(":")
         if kind == "forget":
             self.detached(client)
-            self._host.withdraw(client)
+            self._depart(client)
         elif kind == "claim":
             arriving = self._arriving[client]
             if arriving.claims < self._claims_max:
@@ -355,6 +369,10 @@ class Handoff:
             if away.handed < self._claims_max:
                 self._hand(client, away, away.share)
 
+    def _depart(self, client: str) -> None:
+        self._host.withdraw(client)
+        self._host.emit(Departed(client))
+
     def _stop(self, client: str) -> None:
         if client not in self._kept:
             return
@@ -367,3 +385,9 @@ class Handoff:
         assert {*self._kept} == {*self._away, *self._arriving}
         assert not any(client in self._arriving for client in self._away)
         assert all(client in self._stays for client in self._arriving)
+
+
+def _size(event: Event) -> int:
+    """About what it takes in a message."""
+    texts = sum(len(name) + (len(value) if isinstance(value, str) else 9) for name, value in event.attributes.items())
+    return len(event.payload) + texts + len(event.publisher) + 32
