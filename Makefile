@@ -52,6 +52,7 @@ SOAK ?= --minutes 10
 soak: $(READY)
 	$(BIN)/regraft soak $(SOAK)
 	$(BIN)/python -m pytest tests/unit/net/test_fuzz.py --fuzz 1000000
+	$(BIN)/python -m pytest tests/live/test_settled.py --kills 100
 
 format: $(READY)
 	$(BIN)/ruff check --fix src tests

@@ -226,7 +226,7 @@ def test_a_slow_client_slows_the_publisher_and_is_cut_off_in_the_end(live: Live)
 
 def test_events_in_a_loop_are_dropped_and_counted(live: Live) -> None:
     async def test() -> None:
-        settings = settings_of("a-b b-c c-d")
+        settings = settings_of("a-b b-c c-d", sessions={"returns_within_s": 0.5})
         last = settings[-1]
         back = LinkSetting("a", settings[0].listen)
         settings[-1] = msgspec.structs.replace(last, link=(*last.link, back))

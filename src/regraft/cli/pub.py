@@ -18,7 +18,8 @@ def pub(
     payload: Annotated[str, typer.Option(help="A payload for every event, as text.")] = "",
     cloudevents: Annotated[bool, typer.Option("--cloudevents", help="Each line is a CloudEvent in JSON.")] = False,
     acknowledged: Annotated[
-        bool, typer.Option("--acknowledged", help="Wait for each event until the broker has it.")
+        bool,
+        typer.Option("--acknowledged", help="Wait for each until nothing can lose it (docs/guide/sessions.md)."),
     ] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help='At the end, print {"publisher": name, "events": count}.')

@@ -6,9 +6,10 @@
             print(event.attributes, event.payload)
 
 **When the connection breaks** it is opened again, with a wait that doubles up to a bound, and subscriptions are made
-again; `publish` waits meanwhile. An event that was published and not acknowledged may be lost with the connection; one
-that was published with `acknowledged=True` is kept until the broker has it, and sent again, which the broker notices by
-its number. What other publishers send while we are away is missed.
+again; `publish` waits meanwhile. An event that was published and not acknowledged may be lost with the connection. One
+that was published with `acknowledged=True` is kept, and sent again, until every durable session that wants it has it on
+disk (`settling.py`, `returning.py`); who gets it a second time drops it. What other publishers send while we are away
+is missed, but by a durable client (`durable.py`).
 
 **Flow.** `publish` waits when the broker does not take events as fast as they are published. A subscription keeps a
 bounded number of events for its reader; when it is full, nothing is read from the broker until there is room.
@@ -51,6 +52,7 @@ from regraft.net.wire import (
 )
 
 UNACKNOWLEDGED_MAX = 10_000
+UNACKNOWLEDGED_BYTES_MAX = 16_777_216
 QUEUE_LENGTH_MAX = 10_000
 PUBLISHERS_MAX = 10_000  # whose latest acknowledged event is known
 
@@ -80,6 +82,7 @@ class Bus(Connected):
         self._asks: dict[int, str] = {}  # serial -> filter, until it is granted or denied
         self._waiting: dict[int, asyncio.Future[None]] = {}  # serial -> who waits until a filter is in force
         self._flushes: dict[int, asyncio.Future[None]] = {}
+        self._unacknowledged_bytes = 0
         self._latest: dict[str, int] = {}  # publisher -> the last of its events that may come again
         self._unacknowledged: dict[int, tuple[bytes, asyncio.Future[None]]] = {}
 
@@ -164,7 +167,9 @@ class Bus(Connected):
                 settle(self._flushes.pop(serial, None))
             case Taken(sequence=sequence):
                 while self._unacknowledged and next(iter(self._unacknowledged)) <= sequence:
-                    settle(self._unacknowledged.pop(next(iter(self._unacknowledged)))[1])
+                    frame, future = self._unacknowledged.pop(next(iter(self._unacknowledged)))
+                    self._unacknowledged_bytes -= len(frame)
+                    settle(future)
             case Lost(events=events):
                 self.lost += events
 
@@ -173,7 +178,7 @@ class Bus(Connected):
     def publish(
         self, attributes: Mapping[str, Value], payload: bytes = b"", *, acknowledged: bool = False
     ) -> Awaitable[None]:
-        """To be awaited. With `acknowledged`, until the broker has the event; else until there is room for more."""
+        """To be awaited. With `acknowledged`, until nothing can lose the event; else until there is room for more."""
         for name, value in attributes.items():
             kind = type(value)
             is_plain = kind is str or kind is float or kind is bool or (type(value) is int and abs(value) <= INT64_MAX)
@@ -196,7 +201,7 @@ class Bus(Connected):
         return frame
 
     async def _publish_patiently(self, attributes: Mapping[str, Value], payload: bytes, acknowledged: bool) -> None:
-        while self._writable is not None or (acknowledged and len(self._unacknowledged) >= UNACKNOWLEDGED_MAX):
+        while self._writable is not None or (acknowledged and self._waits_for_many()):
             if self._writable is not None:
                 await asyncio.shield(self._writable)
             else:
@@ -207,7 +212,11 @@ class Bus(Connected):
         frame = self._send(attributes, payload, FLAG_ACKNOWLEDGE)
         future = self._loop.create_future()
         self._unacknowledged[self._sequence] = frame, future
+        self._unacknowledged_bytes += len(frame)
         await asyncio.shield(future)
+
+    def _waits_for_many(self) -> bool:
+        return len(self._unacknowledged) >= UNACKNOWLEDGED_MAX or self._unacknowledged_bytes >= UNACKNOWLEDGED_BYTES_MAX
 
     async def flush(self) -> None:
         """Wait until the broker has all that was published so far; `NetworkError` if the connection breaks first."""

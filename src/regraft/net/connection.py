@@ -48,6 +48,7 @@ class Line(Protocol):
     deaf: bool
     peer: Peer
     drained: Callable[[], None] | None
+    reliable: bool
 
     @property
     def waiting_bytes(self) -> int: ...
@@ -132,6 +133,8 @@ class Traffic:
 class Connection(asyncio.Protocol):
     """`accept` makes the peer that takes the first frames; `become` replaces it. `slows` is whether others wait while
     this one is choked, `patience` how often the time is that it may be so."""
+
+    reliable = True  # what is sent comes, in order, or the connection ends
 
     def __init__(self, traffic: Traffic, accept: "Callable[[Connection], Peer]", frame_bytes_max: int) -> None:
         self.address = "?"

@@ -51,6 +51,7 @@ class DatagramLine:
     deaf = False
     choked_ns = 0
     drained: Callable[[], None] | None = None
+    reliable = False
 
     def __init__(self, endpoint: "Datagrams", to: Address, session: int, frame_bytes_max: int) -> None:
         self.address = f"udp://{to[0]}:{to[1]}"

@@ -20,6 +20,7 @@ from regraft.errors import FilterError
 from regraft.model.events import Event
 from regraft.net.connection import Line
 from regraft.net.sessions import Session
+from regraft.net.settling import Source
 from regraft.net.talk import (
     Ask,
     Cease,
@@ -55,23 +56,36 @@ SubscriptionStep = Literal["subscribe", "in_force", "unsubscribe"]
 _UNTRAVELLED = bytes(EVENT_HEADER_BYTES - HOPS_AT)
 
 
+class Publisher:
+    """What is known of a client's events, also between two connections. `last` is the last that was taken since this
+    broker began, `guest` the connection that is there."""
+
+    def __init__(self) -> None:
+        self.last = 0
+        self.source = Source(self._settled)
+        self.guest: Guest | None = None
+
+    def _settled(self, sequence: int) -> None:
+        if self.guest is not None:
+            self.guest.line.say(Taken(sequence))
+
+
 class Guest:
     """One client's connection."""
 
     def __init__(
-        self, host: "Host", line: Line, hello: ClientHello, last_sequence: int, session: Session | None
+        self, host: "Host", line: Line, hello: ClientHello, publisher: Publisher, session: Session | None
     ) -> None:
         self.name = hello.name
         self.instance = hello.instance
         self.line = line
-        self.last_sequence = last_sequence  # that we have taken since we began
+        self.publisher = publisher
         self.session = session
         self.lost = 0  # events that it did not take, of which it has not been told
         self.filters = session.filters if session is not None else {}
         self.awaited: dict[str, list[int]] = {}  # filters that are not in force yet, and who waits for that
         self._host = host
         self._loses = host.settings.when_slow == "lose"
-        self._taken = 0  # the number to acknowledge at the end of this turn
 
     # --- frames that come
 
@@ -82,19 +96,27 @@ class Guest:
         flags = data[begin + FLAGS_AT]
         if flags & ~FLAGS or data[begin + HOPS_AT : begin + EVENT_HEADER_BYTES] != _UNTRAVELLED:
             raise WireError("an event that comes from its publisher has not travelled yet")
-        if event.sequence > self.last_sequence:
-            self.last_sequence = event.sequence
-            self._host.event_from_client(event, data[begin:end])
-        else:
-            self._host.counters["events_sent_again"] += 1
+        publisher = self.publisher
+        if event.sequence <= publisher.last:
+            self._sent_again(event, flags)
+            return
+        publisher.last = event.sequence
         if flags & FLAG_ACKNOWLEDGE:
-            if not self._taken:
-                self._host.loop.call_soon(self._acknowledge)
-            self._taken = self.last_sequence
+            self._acknowledged(event, data[begin:end])
+        else:
+            self._host.event_from_client(event, data[begin:end])
 
-    def _acknowledge(self) -> None:
-        self.line.say(Taken(self._taken))
-        self._taken = 0
+    def _sent_again(self, event: Event, flags: int) -> None:
+        self._host.counters["events_sent_again"] += 1
+        settled = self.publisher.source.settled
+        if flags & FLAG_ACKNOWLEDGE and event.sequence <= settled:
+            self.line.say(Taken(settled))
+
+    def _acknowledged(self, event: Event, frame: bytes) -> None:
+        source, limits = self.publisher.source, self._host.settings.limits
+        if source.unsettled >= limits.unacknowledged_max or source.unsettled_bytes >= limits.unacknowledged_bytes_max:
+            raise WireError(f"{self.name} does not wait for what is to be acknowledged")
+        self._host.returning.take(source, event.sequence, "", event, frame)
 
     def control(self, body: bytes) -> None:
         message: Any = decode_control(from_client, body)
@@ -199,7 +221,7 @@ class Guests:
         self.present: dict[str, Guest] = {}
         self.recipients: dict[str, Guest | Session] = {}  # of events: who is present, and every session
         self._host = host
-        self._sequences: dict[str, int] = {}  # of publishers that have gone, the one that went last at the end
+        self._publishers: dict[str, Publisher] = {}  # that have gone, the one that went last at the end
         self._denied = ""  # why the core refuses what is being asked
         self._in_force: list[tuple[str, str]] = []  # told by the core while a client was asking
 
@@ -224,11 +246,11 @@ class Guests:
             line.refuse(f"there is a session of the name {hello.name}; connect as durable, or by another name")
             return
         session = sessions.of(hello) if sessions is not None and hello.durable else None
-        last = self._sequences.pop(hello.name, 0)
-        guest = self.present[hello.name] = Guest(host, line, hello, last, session)
+        publisher = self._publishers.pop(hello.name, None) or Publisher()
+        guest = publisher.guest = self.present[hello.name] = Guest(host, line, hello, publisher, session)
         line.slows = host.settings.when_slow == "slow"
         line.become(guest, limits.frame_bytes_max)
-        known = max(last, sessions.last_sequence(hello.name) if sessions is not None else 0)
+        known = max(publisher.last, sessions.last_sequence(hello.name) if sessions is not None else 0)
         if session is None:
             self.recipients[hello.name] = guest
             line.say(ClientWelcome(host.name, known, limits.frame_bytes_max))
@@ -240,11 +262,14 @@ class Guests:
         if self.present.get(guest.name) is not guest:
             return
         del self.present[guest.name]
-        self._sequences[guest.name] = guest.last_sequence
-        if len(self._sequences) > self._host.settings.limits.publishers_max:
-            del self._sequences[next(iter(self._sequences))]
-        if self._host.sessions is not None and guest.last_sequence:
-            self._host.sessions.published(guest.name, guest.last_sequence)
+        publisher = guest.publisher
+        publisher.guest = None
+        if publisher.last:
+            self._publishers[guest.name] = publisher
+            if len(self._publishers) > self._host.settings.limits.publishers_max:
+                del self._publishers[next(iter(self._publishers))]
+            if self._host.sessions is not None:
+                self._host.sessions.published(guest.name, publisher.last)
         if guest.session is not None:
             guest.session.left()
             return
@@ -286,7 +311,7 @@ class Guests:
         sessions = self._host.sessions
         for guest in self.present.values():
             guest.tell_lost()
-            if sessions is not None and guest.last_sequence:
-                sessions.published(guest.name, guest.last_sequence)
+            if sessions is not None and guest.publisher.last:
+                sessions.published(guest.name, guest.publisher.last)
         if sessions is not None:
             sessions.look()

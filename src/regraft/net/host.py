@@ -52,11 +52,14 @@ from regraft.net.digest import Digests
 from regraft.net.guests import Guests, SubscriptionStep
 from regraft.net.links import Links
 from regraft.net.operators import Operators
+from regraft.net.returning import Returning
 from regraft.net.sessions import Sessions
 from regraft.net.settings import BrokerSettings
+from regraft.net.settling import Settling
 from regraft.net.wire import (
     EVENT_HEADER_BYTES,
     EXCHANGE_AT,
+    FLAG_ACKNOWLEDGE,
     FLAGS,
     FLAGS_AT,
     HEADER,
@@ -77,7 +80,7 @@ if TYPE_CHECKING:
 SECOND_NS = 1_000_000_000
 EXCHANGES_KNOWN_MAX = 1_024
 _NO_EXCHANGE = bytes(PASSED_AT - EXCHANGE_AT)
-_HOPS = [[bytes((flags, hops + 1)) for hops in range(HOPS_MAX)] for flags in range(FLAGS + 1)]  # a hop more
+_HOPS = [bytes((hops + 1,)) for hops in range(HOPS_MAX)]  # a hop more
 
 log = logging.getLogger("regraft")
 
@@ -111,6 +114,8 @@ class Host:
         )
         self.digests = Digests(self.core, self.catalogue)
         self.datagrams: Datagrams | None = None  # where links over UDP are taken
+        self.settling = Settling(loop)
+        self.returning = Returning(self)
         self.links = Links(self)
         self.guests = Guests(self)
         self.operators = Operators(self)
@@ -120,6 +125,7 @@ class Host:
         self._exchanges: dict[int, str] = {}  # by number, those lately heard of
         self._frame: bytes = b""  # of the event in hand
         self._event: Event | None = None
+        self._flags: dict[tuple[str, int], int] = {}  # of events that the core may hold back
         self._said_ns: dict[str, int] = {}
         self._giving = False
 
@@ -142,6 +148,9 @@ class Host:
         self._giving = False
         if was_locked and not self.core.is_locked:
             self.links.exchanged()
+            self._flags.clear()
+            self.settling.exchanged()
+            self.returning.changed()
 
     def event_from_link(self, neighbour: str, data: bytes, begin: int, end: int) -> None:
         exchange, hops = HEADER.unpack_from(data, begin)[5], data[begin + HOPS_AT]
@@ -170,6 +179,8 @@ class Host:
     def _pass_on(self, given: Input, event: Event, frame: bytes) -> None:
         """The long way: while there are two trees, or none yet, or while inputs are recorded."""
         self._event, self._frame = event, frame
+        if frame[FLAGS_AT]:
+            self._flags[event.publisher, event.sequence] = frame[FLAGS_AT] & FLAGS
         self.give(given)
         self._event = None
 
@@ -222,13 +233,17 @@ class Host:
         if event is self._event:
             frame = self._frame
         else:
-            frame = event_frame(event.publisher, event.sequence, event.attributes, event.payload)
+            flags = self._flags.get((event.publisher, event.sequence), 0)
+            frame = event_frame(event.publisher, event.sequence, event.attributes, event.payload, flags)
         self._relay(effect, event, frame)
         if effect.gray:
             number = exchange_number(effect.exchange).to_bytes(PASSED_AT - EXCHANGE_AT, "big")
             stamped = self._stamped(frame, number)
-            for neighbour in effect.gray:
-                self.links.up[neighbour].relay(stamped)
+            if frame[FLAGS_AT] & FLAG_ACKNOWLEDGE:
+                self.returning.relay(effect.gray, event, stamped)
+            else:
+                for neighbour in effect.gray:
+                    self.links.up[neighbour].relay(stamped)
             self.events_out += len(effect.gray)
             if self.witness is not None:
                 self.witness.passed_on(self.now_ns(), event, len(frame), effect.gray, ())
@@ -239,10 +254,13 @@ class Host:
             return
         stamped = self._stamped(frame, _NO_EXCHANGE)
         if neighbours:
-            links = self.links.up
             self.events_out += len(neighbours)
-            for neighbour in neighbours:
-                links[neighbour].relay(stamped)
+            if frame[FLAGS_AT] & FLAG_ACKNOWLEDGE:
+                self.returning.relay(neighbours, event, stamped)
+            else:
+                links = self.links.up
+                for neighbour in neighbours:
+                    links[neighbour].relay(stamped)
         if clients:
             self.deliveries += len(clients)
             self.guests.deliver(clients, stamped, event)
@@ -255,8 +273,8 @@ class Host:
         at = PASSED_AT + NUMBER_BYTES * (hops % PASSED_MAX)
         return b"".join(
             (
-                frame[:FLAGS_AT],
-                _HOPS[frame[FLAGS_AT] & FLAGS][hops],
+                frame[:HOPS_AT],
+                _HOPS[hops],
                 exchange,
                 frame[PASSED_AT:at],
                 self.number,

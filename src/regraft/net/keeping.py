@@ -18,6 +18,8 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from regraft.errors import RegraftError
+from regraft.model.events import Event
+from regraft.net.settling import Way
 from regraft.store import Batch, Journal, StoreError
 
 if TYPE_CHECKING:
@@ -37,6 +39,7 @@ class Keeper:
     def __init__(self, host: "Host", journal: Journal) -> None:
         self.number = 1
         self.written = 0
+        self.way = Way()
         self.choked_ns = 0
         self.patience = 1
         self._host = host
@@ -59,11 +62,19 @@ class Keeper:
 
     def when_written(self, done: Callable[[], None]) -> None:
         """Call it when all that has been changed so far is written; now, if it is."""
-        last = self.number if not self._batch.is_empty() else self.number - 1
+        last = self._last()
         if last <= self.written:
             done()
         else:
             self._waiting.append((last, done))
+
+    def settles(self, event: Event) -> None:
+        """This event, which is to be acknowledged, goes to the journal, or has gone there before."""
+        self.way.sent = self._last()
+        self._host.settling.went(self.way, event)
+
+    def _last(self) -> int:
+        return self.number if not self._batch.is_empty() else self.number - 1
 
     def ask(self, question: Callable[[Journal], Answer], answered: Callable[[Answer], None]) -> None:
         """Something to be read, between two batches."""
@@ -107,6 +118,7 @@ class Keeper:
         if self.choked_ns:
             self.choked_ns = 0
             self._host.traffic.choke(self, False)
+        self.way.settle(number)
         waiting = self._waiting
         while waiting and waiting[0][0] <= number:
             waiting.popleft()[1]()

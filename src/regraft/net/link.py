@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 from regraft.broker.inputs import Received, TablesDiffer
 from regraft.broker.messages import Lock
 from regraft.net.connection import CLOSE_AFTER_S, SECOND_NS, Line
-from regraft.net.talk import Beacon, Bye, Refused, from_broker
-from regraft.net.wire import decode_control
+from regraft.net.settling import Source
+from regraft.net.talk import Beacon, Bye, Refused, Settled, from_broker
+from regraft.net.wire import FLAG_ACKNOWLEDGE, FLAGS_AT, decode_control
 
 if TYPE_CHECKING:
     import msgspec
@@ -35,7 +36,12 @@ class Link:
         self.opened_here = False
         self.closing = False
         self.same_here = self.same_there = False  # whether each end has found the other's digest to be its own
+        self.is_whole = False  # whether the other end is, apart from us
+        self.said_whole = bool(exchange)
         self.events_in = self.events_out = 0
+        self.source = Source(self._settled, host.returning.outbox(name) if line.reliable else None)
+        self._to_settle = 0  # events that came to be acknowledged
+        self._parting = ""  # the other end has said goodbye; we go when all is settled
         self._host = host
         self._mended = 0  # since the tables last agreed
         self._differ_since_ns = 0
@@ -50,13 +56,20 @@ class Link:
 
     def event(self, data: bytes, begin: int, end: int) -> None:
         self.events_in += 1
-        self._host.event_from_link(self.name, data, begin, end)
+        if data[begin + FLAGS_AT] & FLAG_ACKNOWLEDGE and self.line.reliable:
+            self._to_settle += 1
+            self._host.returning.take(self.source, self._to_settle, self.name, None, data[begin:end])
+        else:
+            self._host.event_from_link(self.name, data, begin, end)
 
     def control(self, body: bytes) -> None:
         message = decode_control(from_broker, body)
         match message:
             case Beacon():
+                self._host.returning.heard(self, message.whole)
                 self._compare(message)
+            case Settled():
+                self._host.returning.settled(self, message.events)
             case Bye():
                 self._host.links.said_bye(self, message.reason)
             case Refused():
@@ -87,6 +100,21 @@ class Link:
         self.closing = True
         self._host.loop.call_later(CLOSE_AFTER_S, self.line.abort, reason)
 
+    def leave(self, reason: str) -> None:
+        """The other end has said goodbye: end the link when all that came and went is settled, or after a while."""
+        self.closing = True
+        self._parting = reason
+        self._host.loop.call_later(CLOSE_AFTER_S / 2, self.line.close, reason)
+        self.leave_if_settled()
+
+    def leave_if_settled(self) -> None:
+        if self._parting and not self.source.unsettled and not self._host.returning.unsettled(self.name):
+            self.line.close(self._parting)
+
+    def _settled(self, events: int) -> None:
+        self.line.say(Settled(events))
+        self.leave_if_settled()
+
     # --- signs of life
 
     def look(self, now_ns: int, missed: int, of: int) -> None:
@@ -100,7 +128,10 @@ class Link:
             self.beacon()
 
     def beacon(self) -> None:
-        self.say(Beacon(self._host.digests.told(self.name), self.same_here))
+        # While an exchange lasts the other end may not have heard yet of all that we have.
+        is_whole = self._host.returning.whole_but_for(self.name)
+        self.said_whole = is_whole and (self.said_whole or not self._host.core.is_locked)
+        self.say(Beacon(self._host.digests.told(self.name), self.same_here, self.said_whole))
 
     def _compare(self, beacon: Beacon) -> None:
         self.same_there = beacon.agreed

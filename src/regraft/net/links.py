@@ -56,6 +56,7 @@ class Links:
         self.wanted: dict[str, None] = dict.fromkeys(self.addresses)
         self._incarnations: dict[str, int] = dict(known.incarnations) if known else {}
         self._replaced: dict[str, None] = dict.fromkeys(known.replaced if known else ())
+        self._neighbours: dict[str, None] = dict.fromkeys(known.neighbours if known else ())
         self._dialling: dict[str, asyncio.Task[None]] = {}
         self._stopping = False
         self._saying: dict[asyncio.Task[None], None] = {}
@@ -66,6 +67,8 @@ class Links:
     # --- opening
 
     def start(self) -> None:
+        for name in (*self.wanted, *self._neighbours):
+            self._host.returning.expect(name)
         for name in self.wanted:
             self._dial(name)
         self._host.loop.call_later(self._host.settings.beacons.every_s, self._look)
@@ -90,15 +93,21 @@ class Links:
     def replaced(self, name: str) -> None:
         """The link to that broker has ended for good."""
         self.wanted.pop(name, None)
+        self._neighbours.pop(name, None)
         self._replaced[name] = None
         self._remember()
+        if name not in self.up:
+            self._host.returning.forget(name)
 
     def _remember(self) -> None:
         if self._folder is None:
             return
         links = {name: self.addresses[name] for name in self.wanted}
         try:
-            remember(self._folder, Remembered(self._host.name, links, self._incarnations, tuple(self._replaced)))
+            remember(
+                self._folder,
+                Remembered(self._host.name, links, self._incarnations, tuple(self._replaced), tuple(self._neighbours)),
+            )
         except OSError as error:
             self._host.counters["state_not_written"] += 1
             self._host.complain("state", f"{self._folder}: cannot be written: {error.strerror}")
@@ -240,6 +249,7 @@ class Links:
         self._opening.pop(name, None)
         self._announced.pop(name, None)
         self._replaced.pop(name, None)
+        host.returning.came_up(link)
         self.up[name] = link
         link.line.patience = PATIENCE
         link.line.become(link, host.settings.limits.link_frame_bytes_max)
@@ -247,9 +257,15 @@ class Links:
         if exchange:
             host.hear_of(exchange)
         else:
-            host.note_link(name, up=True)
+            self._is_neighbour(name)
         host.give(LinkUp(name, link.incarnation, exchange, announced))
         link.beacon()
+
+    def _is_neighbour(self, name: str) -> None:
+        self._host.note_link(name, up=True)
+        if name not in self._neighbours:
+            self._neighbours[name] = None
+            self._remember()
 
     # --- ending
 
@@ -263,8 +279,7 @@ class Links:
     def said_bye(self, link: Link, reason: str) -> None:
         if reason == REPLACED:
             self.replaced(link.name)
-        link.closing = True
-        link.line.close(f"{link.name} has closed it: {reason}")
+        link.leave(f"{link.name} has closed it: {reason}")
 
     def lost(self, link: Link, reason: str) -> None:
         if self.up.get(link.name) is not link:
@@ -278,6 +293,10 @@ class Links:
             if link.name not in host.core.table.heard:
                 # An exchange has taken it out of the tree; whoever was to close it for good could not.
                 self.replaced(link.name)
+        if link.exchange or link.name in self._replaced:
+            host.returning.forget(link.name)
+        else:
+            host.returning.lost(link.name)
         host.give(LinkDown(link.name))
         if link.name in self.wanted:
             host.loop.call_soon(self._dial, link.name)
@@ -289,7 +308,7 @@ class Links:
                 if link.opened_here:
                     self._want(name)
                 link.exchange = ""
-                self._host.note_link(name, up=True)
+                self._is_neighbour(name)
 
     def _look(self) -> None:
         host, beacons = self._host, self._host.settings.beacons
@@ -299,4 +318,5 @@ class Links:
                 link.look(now_ns, beacons.missed, beacons.of)
         host.traffic.look()
         host.guests.look()
+        host.returning.look()
         host.loop.call_later(beacons.every_s, self._look)

@@ -137,6 +137,7 @@ class Operators:
                 bytes_in=link.line.bytes_in,
                 bytes_out=link.line.bytes_out,
                 waiting_bytes=link.line.waiting_bytes,
+                unsettled=host.returning.unsettled(name),
             )
             for name, link in sorted(host.links.up.items())
         )
@@ -152,6 +153,7 @@ class Operators:
             clients=len(host.guests.present),
             sessions=len(sessions),
             events_kept=sum(session.waiting for session in sessions.values()),
+            events_held=host.returning.held,
             subscriptions=sum(len(recipient.filters) for recipient in host.guests.recipients.values()),
             filters=core.table.in_use().bit_count(),
             links=links,

@@ -22,12 +22,13 @@ FILE = "links.json"
 
 class Remembered(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """`links` are the broker's to open, by name, with their addresses; `replaced` are brokers that it was linked to
-    until an exchange, or an operator, ended that link for good."""
+    until an exchange, or an operator, ended that link for good; `neighbours` those that it was linked to last."""
 
     broker: BrokerName
     links: dict[BrokerName, str]
     incarnations: dict[BrokerName, int]
     replaced: tuple[BrokerName, ...] = ()
+    neighbours: tuple[BrokerName, ...] = ()
 
 
 def recall(folder: Path, broker: str) -> Remembered | None:

@@ -98,6 +98,7 @@ class Session:
         if flags & FLAG_ACKNOWLEDGE:
             if flags & FLAG_AGAIN and event.sequence <= self._latest.get(event.publisher, 0):
                 self._host.counters["events_kept_before"] += 1
+                self._keeper.settles(event)
                 return
             self._latest[event.publisher] = event.sequence
             batch.remember(self.id, event.publisher, event.sequence)
@@ -108,6 +109,8 @@ class Session:
         number = self._last = self._next
         self._next += 1
         batch.keep(self.id, number, frame)
+        if flags & FLAG_ACKNOWLEDGE:
+            self._keeper.settles(event)
         self._sizes.append((number, len(frame)))
         self._bytes += len(frame)
         if self._direct:

@@ -48,6 +48,8 @@ class Limits(_Table, frozen=True):
     clients_max: Positive = 20_000
     subscriptions_per_client_max: Positive = 100_000
     publishers_max: Positive = 100_000  # whose last sequence number is remembered
+    unacknowledged_max: Positive = 20_000  # events of one client that are to be acknowledged and are not settled
+    unacknowledged_bytes_max: Positive = 67_108_864
     greeting_within_s: PositiveS = 5.0
     clock_off_max_s: PositiveS = 300.0
 
@@ -61,13 +63,15 @@ class Beacons(_Table, frozen=True):
 
 
 class SessionSettings(_Table, frozen=True):
-    """Of durable clients. `fsync` is when their sessions are written to the disk itself (`store/journal.py`)."""
+    """Of durable clients, and of events that are to be acknowledged. `fsync` is when sessions are written to the disk
+    itself (`store/journal.py`)."""
 
     fsync: Fsync = "always"
     fsync_every_s: PositiveS = 1.0  # where it is `periodic`
     events_max: Positive = 100_000  # of one session; beyond, its oldest go
     bytes_max: Positive = 268_435_456
     expires_after_s: PositiveS = 604_800.0  # a session that nobody has used for so long is dropped
+    returns_within_s: PositiveS = 10.0  # how long acknowledged events wait for a neighbour that was lost
 
 
 class BrokerSettings(_Table, frozen=True):

@@ -98,10 +98,18 @@ class Refused(_Words, frozen=True, tag="refused"):
 
 class Beacon(_Words, frozen=True, tag="beacon"):
     """The sender is alive. `told` is the digest of what it has asked the other end for, where it can be compared;
-    `agreed` whether the last such digest of the other end was the sender's own (`digest.py`)."""
+    `agreed` whether the last such digest of the other end was the sender's own (`digest.py`); `whole` whether the
+    sender is whole apart from the other end (`returning.py`)."""
 
     told: Identity | None = None
     agreed: bool = False
+    whole: bool = True
+
+
+class Settled(_Words, frozen=True, tag="settled"):
+    """The sender answers for the first so many events of this incarnation that are to be acknowledged."""
+
+    events: Identity
 
 
 class Bye(_Words, frozen=True, tag="bye"):
@@ -140,7 +148,7 @@ class InForce(_Words, frozen=True, tag="in_force"):
 
 
 class Taken(_Words, frozen=True, tag="taken"):
-    """The broker has all of this client's events up to that number which asked to be acknowledged."""
+    """All of this client's events up to that number which asked to be acknowledged are settled (`settling.py`)."""
 
     sequence: Identity
 
@@ -244,11 +252,13 @@ class LinkStatus(_Words, frozen=True):
     bytes_in: int
     bytes_out: int
     waiting_bytes: int
+    unsettled: int
 
 
 class Status(_Words, frozen=True, tag="is"):
     """What a broker says of itself. `sessions` are those of durable clients, here or away, `events_kept` what is kept
-    for them; `counters` are those of its metrics."""
+    for them; `events_held` wait for neighbours that are missing (`returning.py`); `counters` are those of its
+    metrics."""
 
     serial: Identity
     broker: BrokerName
@@ -261,6 +271,7 @@ class Status(_Words, frozen=True, tag="is"):
     clients: int
     sessions: int
     events_kept: int
+    events_held: int
     subscriptions: int
     filters: int
     links: tuple[LinkStatus, ...]
@@ -269,7 +280,7 @@ class Status(_Words, frozen=True, tag="is"):
 
 
 Greeting = BrokerHello | ClientHello | OperatorHello | Direct
-FromBroker = Control | Beacon | Bye | Refused
+FromBroker = Control | Beacon | Bye | Refused | Settled
 FromClient = Ask | Cease | Got | Forget | Ping
 FromOperator = AskStatus | Exchange | Introduce | Link | Found | Unlink
 

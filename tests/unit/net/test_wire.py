@@ -65,6 +65,8 @@ EXAMPLES: list[Callable[[], bytes]] = [
     relayed,
     lambda: relayed("a-b>a-c#1"),
     lambda: control_frame(Subscribe(("price > 10",))),
+    lambda: control_frame(talk.Settled(7)),
+    lambda: control_frame(talk.Beacon(whole=False)),
     lambda: control_frame(talk.Beacon(9, True)),
 ]
 
