@@ -15,7 +15,8 @@ import msgspec
 import pytest
 
 import regraft
-from live.conftest import Live, Running, overlay
+from effort import quick_first
+from live.conftest import ON_STANDING, Live, Running, overlay
 from regraft.errors import NetworkError, UsageError
 from regraft.model.events import Event
 from regraft.net.bus import Bus
@@ -24,7 +25,7 @@ from regraft.net.operating import look_at
 from regraft.net.settings import BrokerSettings, on_free_ports
 from regraft.net.subscription import Subscription
 
-WITHIN_S = 10.0
+WITHIN_S = 30.0
 ALL = "number >= 0"
 
 
@@ -69,9 +70,11 @@ async def until_sessions_hold(brokers: Running, broker: str, events: int) -> Non
             await asyncio.sleep(0.02)
 
 
-def test_a_subscriber_that_was_away_gets_all_once_and_in_order(live: Live) -> None:
+@ON_STANDING
+def test_a_subscriber_that_was_away_gets_all_once_and_in_order(live: Live, standing: Running) -> None:
     async def test() -> None:
-        async with overlay("a-b") as brokers, regraft.connect(brokers.url("a"), "p") as publisher:
+        brokers = standing
+        async with regraft.connect(brokers.url("a"), "p") as publisher:
             async with durable(brokers, "b") as bus:
                 subscription = await bus.subscribe(ALL).in_force()
                 await publish(publisher, 0, 100)
@@ -87,6 +90,7 @@ def test_a_subscriber_that_was_away_gets_all_once_and_in_order(live: Live) -> No
                 assert not bus.waiting, "another session"
                 await publish(publisher, 0, 10)
                 await nothing_more(bus.subscribe(ALL))
+                await bus.forget()
 
     live(test())
 
@@ -128,7 +132,7 @@ with regraft.connect(sys.argv[1], "desk", durable=True) as bus:
 """
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", quick_first([1, 2, 3], 1))
 def test_a_subscriber_that_is_killed_gets_again_only_what_it_was_in_the_middle_of(live: Live, seed: int) -> None:
     async def test() -> None:
         dice = Random(seed)
@@ -147,7 +151,8 @@ def test_a_subscriber_that_is_killed_gets_again_only_what_it_was_in_the_middle_o
                     got.append((number, bool(redelivered)))
                     left -= 1
                     if left == 0 or number == 1_999:
-                        reader.send_signal(signal.SIGKILL)  # what it has printed can still be read
+                        with contextlib.suppress(ProcessLookupError):  # killed before
+                            reader.send_signal(signal.SIGKILL)  # what it has printed can still be read
                 assert await reader.wait() == -signal.SIGKILL
             seen: dict[int, None] = {}
             for number, redelivered in got:
@@ -180,7 +185,7 @@ def test_a_slow_durable_client_slows_nobody_and_loses_nothing(live: Live) -> Non
 
 def test_a_session_that_is_full_loses_its_oldest_events_and_says_how_many(live: Live) -> None:
     async def test() -> None:
-        sessions = {"events_max": 100, "expires_after_s": 1.0, "fsync": "periodic", "fsync_every_s": 0.1}
+        sessions = {"events_max": 100, "fsync": "periodic", "fsync_every_s": 0.1}
         async with (
             alone(sessions=sessions) as brokers,
             regraft.connect(brokers.url("b"), "p") as publisher,
@@ -188,22 +193,36 @@ def test_a_session_that_is_full_loses_its_oldest_events_and_says_how_many(live: 
             async with durable(brokers, "b") as bus:
                 await bus.subscribe(ALL).in_force()
             await publish(publisher, 0, 150)
-            await asyncio.sleep(0.2)
+            await until_sessions_hold(brokers, "b", 100)
             await brokers.kill("b")
             await brokers.start("b")
             async with durable(brokers, "b") as bus:
                 assert await take(bus.subscribe(ALL), 100) == list(range(50, 150))
                 assert bus.lost == 50
-            await asyncio.sleep(1.7)
-            async with durable(brokers, "b") as bus:
-                assert not bus.waiting, "the session was not used for too long"
 
     live(test())
 
 
-def test_a_name_belongs_to_its_session(live: Live, tmp_path: Path) -> None:
+def test_a_session_that_nobody_uses_is_dropped(live: Live) -> None:
     async def test() -> None:
-        async with alone() as brokers, durable(brokers, "b") as bus:
+        async with alone(sessions={"expires_after_s": 0.5}) as brokers:
+            async with durable(brokers, "b") as bus:
+                await bus.subscribe(ALL).in_force()
+                await asyncio.sleep(1.2)
+                assert (await look_at(brokers.addresses)).brokers["b"].sessions == 1, "it is used"
+            async with asyncio.timeout(WITHIN_S):
+                while (await look_at(brokers.addresses)).brokers["b"].sessions:
+                    await asyncio.sleep(0.05)
+            assert (await look_at(brokers.addresses)).brokers["b"].counters["sessions_expired"] == 1
+
+    live(test())
+
+
+@ON_STANDING
+def test_a_name_belongs_to_its_session(live: Live, standing: Running) -> None:
+    async def test() -> None:
+        brokers = standing
+        async with durable(brokers, "b") as bus:
             with pytest.raises(NetworkError, match="named desk is connected already"):
                 await durable(brokers, "b").__aenter__()
             with pytest.raises(UsageError, match="needs a name"):
@@ -211,13 +230,17 @@ def test_a_name_belongs_to_its_session(live: Live, tmp_path: Path) -> None:
             await bus.close()
             with pytest.raises(NetworkError, match="there is a session of the name desk"):
                 await regraft.connect(brokers.url("b"), "desk").__aenter__()
+        async with durable(brokers, "b") as bus:
+            await bus.forget()
 
     live(test())
 
 
-def test_callbacks_and_several_subscriptions_are_done_with_one_by_one(live: Live) -> None:
+@ON_STANDING
+def test_callbacks_and_several_subscriptions_are_done_with_one_by_one(live: Live, standing: Running) -> None:
     async def test() -> None:
-        async with alone() as brokers, regraft.connect(brokers.url("b"), "p") as publisher:
+        brokers = standing
+        async with regraft.connect(brokers.url("b"), "p") as publisher:
             got: list[Event] = []
             async with durable(brokers, "b") as bus:
                 await bus.subscribe(ALL, callback=got.append).in_force()
@@ -235,13 +258,16 @@ def test_callbacks_and_several_subscriptions_are_done_with_one_by_one(live: Live
             async with durable(brokers, "b") as bus:
                 assert list(bus.waiting) == ["number > 5"]
                 await nothing_more(bus.subscribe("number > 5"))
+                await bus.forget()
 
     live(test())
 
 
-def test_what_is_redelivered_is_marked(live: Live) -> None:
+@ON_STANDING
+def test_what_is_redelivered_is_marked(live: Live, standing: Running) -> None:
     async def test() -> None:
-        async with alone() as brokers, regraft.connect(brokers.url("b"), "p") as publisher:
+        brokers = standing
+        async with regraft.connect(brokers.url("b"), "p") as publisher:
             with contextlib.suppress(KeyError):
                 async with durable(brokers, "b") as bus:
                     subscription = await bus.subscribe(ALL).in_force()
@@ -257,6 +283,7 @@ def test_what_is_redelivered_is_marked(live: Live) -> None:
                 event = await anext(subscription)
                 assert isinstance(event, Delivery)
                 assert (event.attributes["number"], event.redelivered) == (3, False)
+                await bus.forget()
 
     live(test())
 
