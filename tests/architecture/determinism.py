@@ -23,6 +23,7 @@ position. Positions are made unique by numbering the lines of all modules throug
 """
 
 import ast
+import gc
 import os
 import sys
 from collections.abc import Iterable, Iterator
@@ -73,11 +74,13 @@ def violations(modules: dict[str, str]) -> list[str]:
         for node, a_type in build.build(sources, options).types.items()
         if node.line > _BEYOND_ANY_LIBRARY
     }
-    return [
+    found = [
         f"{module}:{violation}"
         for module, text in modules.items()
         for violation in _Module(text, first_lines[module], inferred).violations()
     ]
+    gc.freeze()  # mypy keeps a million objects, which every later collection would go through
+    return found
 
 
 class _Module:
