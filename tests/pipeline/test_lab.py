@@ -1,6 +1,10 @@
 """A small icdcs03, a small debs06 and the guarantees, from the declaration to the report, against plain simulations."""
 
 import json
+import signal
+import subprocess
+import sys
+import time
 from collections import defaultdict
 from dataclasses import replace
 from pathlib import Path
@@ -142,6 +146,24 @@ def test_a_run_that_is_interrupted_leaves_nothing(
     with pytest.raises(KeyboardInterrupt):
         run_experiment(one, 1, tmp_path / "out", spark.sparkContext.master)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_sweep_that_is_told_to_end_ends_quietly_and_leaves_nothing(tmp_path: Path, number: int) -> None:
+    line = ["lab", "run", "icdcs03", "--figures", "6b", "--seeds", "30", "--master", "local[1]"]
+    with (tmp_path / "log").open("w") as log:
+        command = [sys.executable, "-m", "regraft.cli", *line, "--out", str(tmp_path / "out")]
+        process = subprocess.Popen(command, stderr=log, stdout=log)
+    deadline_s = time.monotonic() + 120
+    while not list(tmp_path.rglob("*.parquet")):
+        assert process.poll() is None, (tmp_path / "log").read_text()
+        assert time.monotonic() < deadline_s
+        time.sleep(0.1)
+    process.send_signal(number)
+    assert process.wait(60) == 128 + number
+    said = (tmp_path / "log").read_text()
+    assert [line for line in said.splitlines() if not line.startswith(("sweep: ", "WARNING: Using incubator"))] == []
+    assert [path.name for path in tmp_path.iterdir()] == ["log"]
 
 
 def test_the_guarantees_are_the_means_of_what_the_simulator_saw(spark: SparkSession, tmp_path: Path) -> None:

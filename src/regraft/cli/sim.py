@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from regraft.cli.settings import parse_settings
-from regraft.errors import ScenarioError
+from regraft.errors import ScenarioError, UsageError
 
 if TYPE_CHECKING:
     from regraft.broker import BrokerConfig
@@ -68,6 +68,8 @@ def sim(
     from regraft.sim import read_scenario, simulate
     from regraft.trace import RunSetWriter
 
+    if trace is not None and inputs is not None and trace.absolute() == inputs.absolute():
+        raise UsageError(f"--trace and --inputs: both name {trace}")
     scenario = read_scenario(scenario_file, parse_settings(settings))
     with ExitStack() as kept:
         record = kept.enter_context(_recorder(inputs, scenario.broker_config)) if inputs else None

@@ -16,7 +16,7 @@ there in numbers, and none are read off them.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from regraft.errors import UsageError
+from regraft.errors import ScenarioError, UsageError
 from regraft.pipeline import SweepTask
 from regraft.sim import Scenario, parse_scenario
 from regraft.sim.scenario import SHORT_KEYS
@@ -143,9 +143,25 @@ class Experiment:
             if _full(key) in varied:
                 raise UsageError(f"--set {key}: {self.name} varies this itself")
         overlaid = replace(self, overlaid=dict(settings))
-        for group in overlaid.groups():
-            overlaid.scenario(group)  # refuses what is no setting, before anything has been run
+        overlaid._refuse_what_is_no_setting()
         return overlaid
+
+    def _refuse_what_is_no_setting(self) -> None:
+        """Before anything has been run, and as the user wrote it."""
+        for group in self.groups():
+            try:
+                self.scenario(group)
+            except ScenarioError as error:
+                wrong = [key for key, value in self.overlaid.items() if not self._makes_sense(group, {key: value})]
+                said = " ".join(f"{key}={self.overlaid[key]}" for key in wrong[:1] or self.overlaid)
+                raise UsageError(f"--set {said}: {error.reason} (regraft lab list shows what may be set)") from error
+
+    def _makes_sense(self, group: Group, settings: Settings) -> bool:
+        try:
+            replace(self, overlaid=settings).scenario(group)
+        except ScenarioError:
+            return False
+        return True
 
 
 def _full(key: str) -> str:

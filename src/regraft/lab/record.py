@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from regraft.errors import RegraftError
+from regraft.errors import RegraftError, UsageError
 
 FILE = "experiment.json"
 
@@ -41,6 +41,8 @@ def write_record(directory: Path, record: Record) -> None:
 
 
 def read_record(directory: Path) -> Record:
+    if not directory.is_dir():
+        raise UsageError(f"{directory}: no such directory")
     file = directory / FILE
     try:
         return msgspec.json.decode(file.read_bytes(), type=Record)

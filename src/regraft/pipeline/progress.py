@@ -38,11 +38,19 @@ def progress(
     watcher.start()
     try:
         yield
+    except Exception:
+        _leave_group(context)
+        raise
+    else:  # and not where a signal ended the block: this thread's connection to Spark owes an answer then
+        _leave_group(context)
     finally:
         over.set()
         watcher.join()
-        context.setLocalProperty("spark.jobGroup.id", None)  # type: ignore[arg-type]
-        context.setLocalProperty("spark.job.description", None)  # type: ignore[arg-type]
+
+
+def _leave_group(context: SparkContext) -> None:
+    context.setLocalProperty("spark.jobGroup.id", None)  # type: ignore[arg-type]
+    context.setLocalProperty("spark.job.description", None)  # type: ignore[arg-type]
 
 
 class _Watch:

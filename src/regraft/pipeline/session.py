@@ -13,11 +13,14 @@ has no worker makes it wait for ever. So the master's port is tried first, and a
 `EXECUTOR_WAIT_S`: otherwise a `RegraftError` says which of the two it was.
 """
 
+import logging
 import os
 import re
+import signal
 import socket
 import sys
 import tempfile
+import threading
 import time
 import zipfile
 from collections.abc import Iterator
@@ -55,7 +58,8 @@ SETTINGS = {
     "spark.ui.showConsoleProgress": "false",
 }
 
-# What these three have to say of a task that failed reaches the caller as an exception, in one line (`spark_trouble`).
+# What these have to say of a task that failed reaches the caller as an exception, in one line (`spark_trouble`). Of a
+# task that was cancelled there is nothing to say.
 LOGGING = """\
 rootLogger.level = error
 rootLogger.appenderRef.stderr.ref = stderr
@@ -67,6 +71,10 @@ logger.tasks.name = org.apache.spark.scheduler.TaskSetManager
 logger.tasks.level = off
 logger.writer.name = org.apache.spark.sql.execution.datasources.FileFormatWriter
 logger.writer.level = off
+logger.scheduler.name = org.apache.spark.scheduler.TaskSchedulerImpl
+logger.scheduler.level = off
+logger.utilities.name = org.apache.spark.util.Utils
+logger.utilities.level = off
 appender.stderr.type = Console
 appender.stderr.name = stderr
 appender.stderr.target = SYSTEM_ERR
@@ -90,15 +98,38 @@ def spark_session(master: str | None = None, *, name: str = "regraft") -> Iterat
         raise UsageError(f"master {master!r}: expected local[N], local[*], spark://HOST:PORT, yarn or k8s://...")
     _probe(master)
     provide_java()
-    session = _start(master, name)
     # The zip is fetched by each executor when it begins, which may be late: it stays as long as the session.
-    with tempfile.TemporaryDirectory() as scratch:
+    with _interrupts_untold(), tempfile.TemporaryDirectory() as scratch:
+        session = _start(master, name)
         try:
             _ship_package(session, master, Path(scratch) / "regraft.zip")
             _await_executor(session, master)
             yield session
         finally:
-            session.stop()
+            stopping = threading.Thread(target=_stop, args=[session], name="stop")
+            stopping.start()
+            stopping.join()
+
+
+@contextmanager
+def _interrupts_untold() -> Iterator[None]:
+    """Without what py4j logs of Ctrl-C, which goes on to the caller."""
+
+    def told(record: logging.LogRecord) -> bool:
+        return not (record.module == "java_gateway" and record.exc_info and record.exc_info[0] is KeyboardInterrupt)
+
+    logging.getLogger().addFilter(told)
+    try:
+        yield
+    finally:
+        logging.getLogger().removeFilter(told)
+
+
+def _stop(session: SparkSession) -> None:
+    """In a thread of its own, hence over a connection of its own: where a signal ended the block, the caller's
+    connection to the virtual machine still owes the answer of what was interrupted, a job that goes on."""
+    session.sparkContext.cancelAllJobs()
+    session.stop()
 
 
 def _start(master: str, name: str) -> SparkSession:
@@ -120,9 +151,20 @@ def _start(master: str, name: str) -> SparkSession:
             settings = Path(scratch) / "log4j2.properties"
             settings.write_text(LOGGING)
             builder = builder.config("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={settings}")
-            return builder.getOrCreate()
+            with _signals_kept():
+                return builder.getOrCreate()
     except (PySparkException, OSError) as error:
         raise RegraftError(f"Spark on {master!r} did not start: {str(error).splitlines()[0]}") from error
+
+
+@contextmanager
+def _signals_kept() -> Iterator[None]:
+    """Spark's own answer to Ctrl-C asks the virtual machine to cancel all jobs, over the connection on which it waits
+    for a job's end: it would wait on. Ctrl-C stays what it was; `_stop` cancels."""
+    before = signal.getsignal(signal.SIGINT)
+    yield
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, before)
 
 
 def _probe(master: str) -> None:

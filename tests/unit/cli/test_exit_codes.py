@@ -44,6 +44,14 @@ Start = Callable[..., subprocess.Popen[bytes]]
         ),
         (["match", "a = 1"], b"[" * 100_000 + b"\n", b"nested too deeply"),
         (["replay", "no.record"], b"", b"no.record: cannot be read: No such file"),
+        (["lab", "report", "no/folder"], b"", b"no/folder: no such directory"),
+        (["lab", "run", "icdcs03", "--out", "x", "--set", "foo=1"], b"", b"--set foo=1: Object contains unknown field"),
+        (
+            ["lab", "run", "icdcs03", "--out", "x", "--set", "tree=balanced", "--set", "tree.degree_max=many"],
+            b"",
+            b"--set tree.degree_max=many: ",
+        ),
+        (["sim", "no.toml", "--seed", "1", "--trace", "x", "--inputs", "x"], b"", b"--inputs: both name x"),
         (["sim", "no.toml", "--seed", "1"], b"", b"no.toml: cannot be read: No such file"),
     ],
 )

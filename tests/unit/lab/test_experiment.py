@@ -2,7 +2,7 @@
 
 import pytest
 
-from regraft.errors import ScenarioError, UsageError
+from regraft.errors import UsageError
 from regraft.lab import EXPERIMENTS, Experiment, fit_experiment
 from regraft.lab.experiment import seed_numbers
 from regraft.lab.icdcs03 import ICDCS03
@@ -72,8 +72,8 @@ def test_what_the_experiment_varies_cannot_be_set(key: str) -> None:
 
 @pytest.mark.parametrize(("key", "value"), [("tree", "oak"), ("tree.height", "3"), ("link.loss", "2")])
 def test_what_is_no_setting_is_refused_before_anything_is_run(key: str, value: str) -> None:
-    with pytest.raises(ScenarioError):
-        ICDCS03.overlay({key: value})
+    with pytest.raises(UsageError, match=f"--set {key}={value}: "):
+        ICDCS03.overlay({"link.latency_us": "5", key: value})
 
 
 @pytest.mark.parametrize("count", [0, -1, 10_001])
