@@ -299,3 +299,25 @@ def test_a_damaged_session_file_is_one_clear_line_and_stays_as_it_is(live: Live,
     assert b"sessions.db: damaged (file is not a database)" in ended.stderr
     assert len(ended.stderr.splitlines()) == 1
     assert file.read_bytes() == b"no database at all" * 100
+
+
+@ON_STANDING
+def test_the_command_line_takes_a_session_up_and_ends_it(live: Live, standing: Running) -> None:
+    async def sub(*arguments: str) -> list[int]:
+        command = [sys.executable, "-m", "regraft.cli", "sub", ALL, "--broker", standing.url("b"), *arguments]
+        process = await asyncio.create_subprocess_exec(*command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        output, errors = await asyncio.wait_for(process.communicate(), WITHIN_S)
+        assert process.returncode == 0, errors
+        return [json.loads(line)["number"] for line in output.splitlines()]
+
+    async def test() -> None:
+        async with durable(standing, "b", "shell") as bus:
+            await bus.subscribe(ALL).in_force()
+        async with regraft.connect(standing.url("a"), "p") as publisher:
+            await publish(publisher, 0, 10)
+            await until_sessions_hold(standing, "b", 10)
+        assert await sub("--durable", "--name", "shell", "--count", "4") == [0, 1, 2, 3]
+        assert await sub("--durable", "--name", "shell", "--count", "6", "--forget") == [4, 5, 6, 7, 8, 9]
+        assert (await look_at(standing.addresses)).brokers["b"].sessions == 0
+
+    live(test())

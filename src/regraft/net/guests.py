@@ -201,6 +201,9 @@ class Guest:
 
     # --- frames that go
 
+    def has(self, event: Event) -> bool:
+        return False
+
     def deliver(self, frame: bytes, event: Event) -> None:
         if self._loses and self.line.choked_ns:
             self.lost += 1
@@ -305,6 +308,11 @@ class Guests:
         recipients = self.recipients
         for client in clients:
             recipients[client].deliver(frame, event)
+
+    def without_who_has(self, clients: tuple[str, ...], event: Event) -> tuple[str, ...]:
+        """Those to whom an event that may come again is to be delivered; a client that is not durable knows itself."""
+        recipients = self.recipients
+        return tuple(client for client in clients if not recipients[client].has(event))
 
     def look(self) -> None:
         """To be called now and then."""

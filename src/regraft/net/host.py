@@ -60,6 +60,7 @@ from regraft.net.wire import (
     EVENT_HEADER_BYTES,
     EXCHANGE_AT,
     FLAG_ACKNOWLEDGE,
+    FLAG_AGAIN,
     FLAGS,
     FLAGS_AT,
     HEADER,
@@ -262,6 +263,8 @@ class Host:
                 for neighbour in neighbours:
                     links[neighbour].relay(stamped)
         if clients:
+            if frame[FLAGS_AT] & FLAG_AGAIN:
+                clients = self.guests.without_who_has(clients, event)
             self.deliveries += len(clients)
             self.guests.deliver(clients, stamped, event)
         if self.witness is not None:

@@ -92,14 +92,18 @@ class Session:
 
     # --- what it is owed
 
+    def has(self, event: Event) -> bool:
+        """Whether one that may come again has been kept; what it waits for is noted."""
+        if event.sequence > self._latest.get(event.publisher, 0):
+            return False
+        self._host.counters["events_kept_before"] += 1
+        self._keeper.settles(event)
+        return True
+
     def deliver(self, frame: bytes, event: Event) -> None:
         batch = self._keeper.change()
         flags = frame[FLAGS_AT]
         if flags & FLAG_ACKNOWLEDGE:
-            if flags & FLAG_AGAIN and event.sequence <= self._latest.get(event.publisher, 0):
-                self._host.counters["events_kept_before"] += 1
-                self._keeper.settles(event)
-                return
             self._latest[event.publisher] = event.sequence
             batch.remember(self.id, event.publisher, event.sequence)
             if len(self._latest) > PUBLISHERS_MAX:
