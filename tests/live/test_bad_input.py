@@ -16,13 +16,17 @@ from regraft.errors import FilterError, UsageError
 from regraft.net import talk
 from regraft.net.operating import look_at
 from regraft.net.settings import LinkSetting, split_address, write_settings
-from regraft.net.wire import CONTROL_HEADER_BYTES, HOPS_AT, control_frame, event_frame
+from regraft.net.wire import CONTROL_HEADER_BYTES, FLAG_ACKNOWLEDGE, HOPS_AT, control_frame, event_frame
 
 MEBIBYTE = 1_048_576
 
 
 def hello(name: str = "guest", clock_ns: int | None = None) -> bytes:
     return control_frame(talk.ClientHello(name, 1, time.time_ns() if clock_ns is None else clock_ns))
+
+
+def durable_hello() -> bytes:
+    return control_frame(talk.ClientHello("durable_guest", 1, time.time_ns(), True, 5, 10**9))
 
 
 def broker_hello(name: str) -> bytes:
@@ -56,6 +60,10 @@ HOSTILE = [
     (broker_hello("b"), "the name b is taken"),
     (broker_hello("z") + control_frame(talk.Ask(1, "a = 1")), "no message that may come here"),
     (broker_hello("y") + event_frame("", 1, {}), "this is no event"),
+    (broker_hello("x") + control_frame(talk.Settled(5)), "settles what it was not sent"),
+    (hello() + control_frame(talk.Got(1)), "guest has no session"),
+    (hello() + control_frame(talk.Forget(1)), "guest has no session"),
+    (durable_hello() + control_frame(talk.Got(7)), "acknowledges 7, which it was not sent"),
 ]
 
 
@@ -88,8 +96,20 @@ def test_a_hostile_peer_is_refused_with_a_reason_and_harms_nobody(live: Live, st
                 assert reason in await refusal(standing, data)
                 await publisher.publish({"number": number})
                 assert (await anext(subscription)).attributes == {"number": number}
+            await refusal(standing, durable_hello() + control_frame(talk.Forget(1)))
             counters = (await look_at(standing.addresses)).brokers["a"].counters
             assert counters["refused"] >= len(HOSTILE) - 2  # of a name that is taken, brokers try again by right
+
+    live(test())
+
+
+@pytest.mark.long
+def test_a_publisher_that_does_not_wait_for_its_acknowledgements_is_refused(live: Live) -> None:
+    async def test() -> None:
+        async with overlay("a-b", limits={"unacknowledged_max": 10}) as brokers:
+            events = (event_frame("guest", number, {}, flags=FLAG_ACKNOWLEDGE) for number in range(1, 100))
+            reason = await refusal(brokers, hello() + b"".join(events))
+            assert reason == "guest does not wait for what is to be acknowledged"
 
     live(test())
 

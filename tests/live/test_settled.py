@@ -9,11 +9,13 @@ import pytest
 
 import regraft
 from live.conftest import Live, Running, overlay
-from live.test_sessions import ALL, WITHIN_S, durable, take
-from regraft.errors import NetworkError
+from live.test_sessions import ALL, WITHIN_S, durable, nothing_more, take
+from regraft.errors import NetworkError, RegraftError
+from regraft.model.trees import component
 from regraft.net.bus import Bus
-from regraft.net.operating import exchange, look_at
+from regraft.net.operating import exchange, join_link, look_at, until_whole
 from regraft.net.subscription import Subscription
+from regraft.net.trial import draw_exchange
 
 IN_FLIGHT = 100
 
@@ -65,6 +67,45 @@ def test_whoever_is_killed_nothing_acknowledged_is_lost_and_nothing_comes_twice(
             await a_round(brokers, dice.sample("abcd", 4), publishers, subscriptions, dice)
 
     live(test())
+
+
+@pytest.mark.long
+def test_whoever_is_killed_in_an_exchange_nothing_acknowledged_is_lost_and_nothing_comes_twice(
+    live: Live, seed: int
+) -> None:
+    async def test() -> None:
+        dice = Random(seed)
+        async with AsyncExitStack() as stack:
+            brokers = await stack.enter_async_context(overlay("a-b b-c b-d"))
+            publisher = await stack.enter_async_context(regraft.connect(brokers.url("a"), "p"))
+            subscribers = [await stack.enter_async_context(durable(brokers, name, f"s{name}")) for name in "bcd"]
+            subscriptions = [await bus.subscribe(ALL).in_force() for bus in subscribers]
+            publishing = Publishing(publisher)
+            for _ in range(2):
+                await kill_in_an_exchange(brokers, dice)
+            await publishing.stop()
+            for subscription in subscriptions:
+                assert await take(subscription, publishing.count) == list(range(publishing.count))
+                await nothing_more(subscription)
+
+    live(test())
+
+
+async def kill_in_an_exchange(brokers: Running, dice: Random) -> None:
+    removed, added = draw_exchange((await look_at(brokers.addresses)).tree(), dice)
+    protocol = dice.choice(["coordinated", "graft"])
+    changing = asyncio.create_task(exchange(brokers.addresses, removed, added, protocol, "fifo", 5.0))
+    await asyncio.sleep(dice.uniform(0.0, 0.06))
+    victim = dice.choice("bcd")
+    await brokers.kill(victim)
+    changing.cancel()
+    with contextlib.suppress(RegraftError, asyncio.CancelledError):
+        await changing
+    await brokers.start(victim)
+    tree = (await until_whole(brokers.addresses, WITHIN_S)).tree()
+    while len(part := component(tree, "a")) < len(tree):  # the exchange was too far gone to be undone
+        await join_link(brokers.addresses, ("a", next(name for name in tree if name not in part)), WITHIN_S)
+        tree = (await look_at(brokers.addresses)).tree()
 
 
 async def a_round(

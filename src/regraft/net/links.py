@@ -257,12 +257,12 @@ class Links:
         if exchange:
             host.hear_of(exchange)
         else:
-            self._is_neighbour(name)
+            host.note_link(name, up=True)
         host.give(LinkUp(name, link.incarnation, exchange, announced))
         link.beacon()
 
-    def _is_neighbour(self, name: str) -> None:
-        self._host.note_link(name, up=True)
+    def is_neighbour(self, name: str) -> None:
+        """It is waited for when it is lost, also by our next process."""
         if name not in self._neighbours:
             self._neighbours[name] = None
             self._remember()
@@ -293,7 +293,7 @@ class Links:
             if link.name not in host.core.table.heard:
                 # An exchange has taken it out of the tree; whoever was to close it for good could not.
                 self.replaced(link.name)
-        if link.exchange or link.name in self._replaced:
+        if link.exchange or link.name not in self._neighbours:
             host.returning.forget(link.name)
         else:
             host.returning.lost(link.name)
@@ -308,7 +308,8 @@ class Links:
                 if link.opened_here:
                     self._want(name)
                 link.exchange = ""
-                self._is_neighbour(name)
+                self._host.note_link(name, up=True)
+                self.is_neighbour(name)
 
     def _look(self) -> None:
         host, beacons = self._host, self._host.settings.beacons

@@ -117,7 +117,8 @@ class Controls(asyncio.Protocol):
         match decode_control(talk.to_operator, body):
             case talk.OperatorWelcome(broker=broker):
                 self.broker = broker
-                self._welcome.set_result(None)
+                if not self._welcome.done():  # who waited for it may have given up
+                    self._welcome.set_result(None)
             case talk.Refused(reason=reason):
                 self._reason = f"the broker refuses: {reason}"
             case talk.Denied(serial=serial, reason=reason):

@@ -11,9 +11,10 @@ whether it is whole apart from that one, with its beacons and at once when it ch
 says so behind what it has told its neighbour, whoever hears that the other is whole has heard of all subscriptions
 behind it. On a tree nobody waits in a circle.
 
-A neighbour that does not come back, or is not whole, within `returns_within_s` is not waited for any more: what it has
-not settled may be lost (one line, a counter), and what is held goes on without it. One whose link has ended for good is
-not missing. Where links form a loop by mistake, each waits for the next, for as long.
+Only who has been whole is waited for when it is lost. A neighbour that does not come back, or is not whole, within
+`returns_within_s` is not waited for any more: what it has not settled may be lost (one line, a counter), and what is
+held goes on without it. One whose link has ended for good is not missing. Where links form a loop by mistake, each
+waits for the next, for as long, and what is acknowledged may wait until the loop is mended.
 
 Left out: a plain event may overtake one that is held, also of its own publisher. What is held when links are exchanged
 at the same time goes by the tree that there is when it is let go.
@@ -89,6 +90,7 @@ class Returning:
         if not is_whole:
             self.expect(link.name)
             return
+        self._host.links.is_neighbour(link.name)
         if link.line.reliable and self.outbox(link.name).send is None:
             self._begin(link)
         if self.missing.pop(link.name, None) is not None:
