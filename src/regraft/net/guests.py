@@ -248,6 +248,9 @@ class Guests:
         if not hello.durable and sessions is not None and hello.name in sessions.by_name:
             line.refuse(f"there is a session of the name {hello.name}; connect as durable, or by another name")
             return
+        if hello.durable and sessions is not None and sessions.is_full_for(hello.name):
+            line.refuse(f"this broker keeps {host.settings.sessions.sessions_max} sessions, and no more")
+            return
         session = sessions.of(hello) if sessions is not None and hello.durable else None
         publisher = self._publishers.pop(hello.name, None) or Publisher()
         guest = publisher.guest = self.present[hello.name] = Guest(host, line, hello, publisher, session)

@@ -47,6 +47,7 @@ class Keeper:
         self._batch = Batch()
         self._writing: asyncio.Future[None] | None = None
         self._scheduled = False
+        self._is_failing = False
         self._waiting: deque[tuple[int, Callable[[], None]]] = deque()
         self._thread = ThreadPoolExecutor(1, "regraft journal")
 
@@ -108,6 +109,7 @@ class Keeper:
         if future.cancelled():
             return
         error = future.exception()
+        self._is_failing = error is not None
         if error is not None:
             self._failed(error)
             self._host.loop.call_later(AGAIN_AFTER_S, self._write, batch, number)
@@ -134,9 +136,11 @@ class Keeper:
         raise RegraftError(f"{self._journal.file}: cannot be written for so long that the broker stops")
 
     async def close(self) -> None:
-        """All that has been changed is written."""
-        while self._writing is not None or not self._batch.is_empty():
+        """All that has been changed is written, unless the disk does not take it."""
+        while not self._is_failing and (self._writing is not None or not self._batch.is_empty()):
             self._hand_over()
             await asyncio.sleep(0.001)
+        if self._is_failing:
+            log.error("what came last for sessions is not written; it was not acknowledged")
         self._thread.shutdown()
         self._journal.close()

@@ -275,6 +275,9 @@ class Sessions:
             events = sum(session.waiting for session in self.by_name.values())
             log.info("%d sessions are kept, %d events wait in them", len(self.by_name), events)
 
+    def is_full_for(self, name: str) -> bool:
+        return name not in self.by_name and len(self.by_name) >= self._host.settings.sessions.sessions_max
+
     def of(self, hello: ClientHello) -> Session:
         """The session of a client that comes, a new one if there is none."""
         session = self.by_name.get(hello.name)
@@ -301,7 +304,9 @@ class Sessions:
             self.keeper.change().publishers[publisher] = sequence
         self._publishers[publisher] = sequence
         if len(self._publishers) > self._host.settings.limits.publishers_max:
-            del self._publishers[next(iter(self._publishers))]
+            oldest = next(iter(self._publishers))
+            del self._publishers[oldest]
+            self.keeper.change().publishers[oldest] = 0
 
     def look(self) -> None:
         """To be called now and then."""

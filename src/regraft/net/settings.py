@@ -68,6 +68,7 @@ class SessionSettings(_Table, frozen=True):
 
     fsync: Fsync = "always"
     fsync_every_s: PositiveS = 1.0  # where it is `periodic`
+    sessions_max: Positive = 10_000
     events_max: Positive = 100_000  # of one session; beyond, its oldest go
     bytes_max: Positive = 268_435_456
     expires_after_s: PositiveS = 604_800.0  # a session that nobody has used for so long is dropped

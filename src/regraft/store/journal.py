@@ -75,7 +75,7 @@ class Batch:
         self.latest: dict[tuple[int, str], int] = {}
         self.forgotten: dict[tuple[int, str], None] = {}  # publishers whose latest event nobody needs to know
         self.used: dict[int, int] = {}
-        self.publishers: dict[str, int] = {}
+        self.publishers: dict[str, int] = {}  # the last number of each; 0: nobody needs to know it any more
         self.size_bytes = 0
 
     def keep(self, session: int, number: int, frame: bytes) -> None:
@@ -248,7 +248,10 @@ class Journal:
                 "UPDATE session SET used_ns = ? WHERE id = ?", [(used_ns, each) for each, used_ns in batch.used.items()]
             )
         if batch.publishers:
-            many("INSERT OR REPLACE INTO publisher VALUES (?, ?)", list(batch.publishers.items()))
+            known = [(name, sequence) for name, sequence in batch.publishers.items() if sequence]
+            many("INSERT OR REPLACE INTO publisher VALUES (?, ?)", known)
+            gone = [(name,) for name, sequence in batch.publishers.items() if not sequence]
+            many("DELETE FROM publisher WHERE name = ?", gone)
 
     def sync(self) -> None:
         """What has been applied is on the disk when this returns."""

@@ -99,3 +99,15 @@ def test_what_a_full_disk_does_not_take_is_tried_again_and_readers_wait(monkeypa
         assert choked == [True, False]
 
     asyncio.run(test())
+
+
+def test_a_broker_that_stops_does_not_wait_for_a_full_disk() -> None:
+    async def test() -> None:
+        disk: Any = Disk()
+        disk.is_full = True
+        keeper = Keeper(host_of(asyncio.get_running_loop(), [], []), disk)
+        keeper.change().keep(1, 1, b"x")
+        await asyncio.wait_for(keeper.close(), 5.0)
+        assert disk.batches == [[]]
+
+    asyncio.run(test())

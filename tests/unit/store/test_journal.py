@@ -277,11 +277,11 @@ def test_publishers_are_remembered(tmp_path: Path) -> None:
     batch.publishers = {"p": 3, "q": 9}
     journal.apply(batch)
     batch = Batch()
-    batch.publishers = {"p": 4}
+    batch.publishers = {"p": 4, "r": 1, "q": 0}
     journal.apply(batch)
     journal.close()
     journal = Journal(tmp_path, "a")
-    assert journal.publishers() == {"p": 4, "q": 9}
+    assert journal.publishers() == {"p": 4, "r": 1}
     assert journal.sessions() == []
     journal.close()
 
