@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update", action="store_true", help="write the golden scripts' stories anew")
     parser.addoption("--fuzz", type=int, default=5_000, help="how many inputs the decoder of the wire format gets")
-    parser.addoption("--kills", type=int, default=4, help="how many brokers are killed under acknowledged load")
+    parser.addoption("--kills", type=int, default=2, help="how many brokers are killed under acknowledged load")
 
 
 # An example that takes long on a busy machine is no mistake.

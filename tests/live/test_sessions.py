@@ -203,6 +203,7 @@ def test_a_session_that_is_full_loses_its_oldest_events_and_says_how_many(live: 
     live(test())
 
 
+@pytest.mark.long
 def test_a_session_that_nobody_uses_is_dropped(live: Live) -> None:
     async def test() -> None:
         async with alone(sessions={"expires_after_s": 0.5, "sessions_max": 1}) as brokers:

@@ -22,10 +22,15 @@ def status_table(overlay: Overlay) -> str:
             f"{counters.get('deliveries', 0):>11}  {', '.join(links)}{'  exchanging' if status.locked else ''}"
         )
     lines += [f"no answer: {reason}" for reason in overlay.unreachable.values()]
+    held = sum(status.events_held for status in overlay.brokers.values())
+    lines += [f"acknowledged events that wait for a broker that is missing: {held}"] if held else []
     trouble = {
         "refused": "refused peers",
         "events_looped": "events that came back by a loop",
         "events_lost_by_slow_clients": "events lost by slow clients",
+        "events_lost_by_full_sessions": "events lost by full sessions",
+        "events_not_settled": "acknowledged events that may be lost",
+        "sessions_not_written": "times that sessions could not be written",
         "tables_differed": "times that tables differed",
     }
     lines += [f"{words}: {overlay.total(counter)}" for counter, words in trouble.items() if overlay.total(counter)]
