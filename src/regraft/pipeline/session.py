@@ -105,6 +105,11 @@ def spark_session(master: str | None = None, *, name: str = "regraft") -> Iterat
             _ship_package(session, master, Path(scratch) / "regraft.zip")
             _await_executor(session, master)
             yield session
+        except Exception:
+            raise
+        except BaseException:  # told to end: py4j would tell of each connection that is cut off in a question
+            logging.getLogger("py4j").setLevel(logging.CRITICAL + 1)
+            raise
         finally:
             stopping = threading.Thread(target=_stop, args=[session], name="stop")
             stopping.start()
@@ -128,6 +133,7 @@ def _interrupts_untold() -> Iterator[None]:
 def _stop(session: SparkSession) -> None:
     """In a thread of its own, hence over a connection of its own: where a signal ended the block, the caller's
     connection to the virtual machine still owes the answer of what was interrupted, a job that goes on."""
+    session.sparkContext.setLogLevel("OFF")  # tasks that are cancelled complain in many ways
     session.sparkContext.cancelAllJobs()
     session.stop()
 
