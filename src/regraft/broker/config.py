@@ -28,8 +28,8 @@ class BrokerConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     lock_attempts_max: int = 40
     held_back_max: int = 1_000_000  # coordinated: events, or messages, that wait behind the new link
     probes_max: int = 100_000  # confirmations remembered; beyond, the oldest is forgotten and asked for again
-    kept_per_client_max: int = 10_000  # events for a client that is away, or arriving; beyond, the newest is dropped
-    kept_for_ns: int = 3_600_000 * MILLISECOND_NS  # a client that is away for longer is forgotten
+    kept_per_client_max: int = 100_000  # events for a client that is away, or arriving; beyond, the newest is dropped
+    kept_for_ns: int = 7 * 24 * 3_600_000 * MILLISECOND_NS  # a client that is away for longer is forgotten
     kept_part_max: int = 256  # events that are handed over in one message, and
     kept_part_bytes_max: int = 1_048_576  # their size, unless it is one event
     claim_again_after_ns: int = 100 * MILLISECOND_NS  # the broker that a client has left is asked again

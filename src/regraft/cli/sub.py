@@ -26,6 +26,10 @@ def sub(
     durable: Annotated[
         bool, typer.Option("--durable", help="With a session of that name, which keeps what comes while we are away.")
     ] = False,
+    came_from: Annotated[
+        list[str] | None,
+        typer.Option("--came-from", metavar="NAME@HOST:PORT", help="The broker that has the session; repeatable."),
+    ] = None,
     forget: Annotated[bool, typer.Option("--forget", help="End the session for good when the command ends.")] = False,
 ) -> None:
     """Subscribe, and print the events that come until Ctrl-C.
@@ -34,12 +38,14 @@ def sub(
     When the subscription is in force, a line on the standard error says so.
 
     With --durable the broker keeps the subscription of that name, and on its disk what it is owed, also while the
-    command does not run; the next one prints what was not printed yet (docs/guide/sessions.md).
+    command does not run; the next one prints what was not printed yet (docs/guide/sessions.md). With --came-from it
+    fetches the session from the broker where it was; of several the latest first.
 
     \b
     Example:
         regraft sub "price > 100 AND symbol IN ('IBM')" --broker regraft://127.0.0.1:4270
         regraft sub "price > 100" --durable --name desk-7
+        regraft sub "price > 100" --durable --name desk-7 --came-from b2@127.0.0.1:4272
     """
     import regraft
     from regraft.model.filters import Filter
@@ -50,7 +56,8 @@ def sub(
     Filter.parse(filter_text)  # what is no filter is refused before anybody is called
     output = sys.stdout.buffer
     left = count
-    with regraft.connect(broker, name, durable=durable) as bus:
+    filters = [filter_text] if came_from else []
+    with regraft.connect(broker, name, durable=durable, came_from=came_from or [], filters=filters) as bus:
         subscription = bus.subscribe(filter_text)
         print("in force", file=sys.stderr, flush=True)
         try:

@@ -18,6 +18,7 @@ from regraft.net.bus import Bus
 from regraft.net.durable import DurableBus, DurableSubscription
 from regraft.net.loops import new_loop
 from regraft.net.subscription import Subscription
+from regraft.net.talk import Arrived
 
 Result = TypeVar("Result")
 
@@ -67,10 +68,17 @@ class BlockingBus:
 
     def forget(self) -> None:
         """End a durable client's session for good, and with it this bus."""
+        self._wait(self._durable().forget())
+        self._stop()
+
+    def move(self, url: str) -> Arrived:
+        """Go on at another broker, which takes over what is kept for this durable client."""
+        return self._wait(self._durable().move(url))
+
+    def _durable(self) -> DurableBus:
         if not isinstance(self._bus, DurableBus):
             raise UsageError("only a durable client has a session")
-        self._wait(self._bus.forget())
-        self._stop()
+        return self._bus
 
     def close(self) -> None:
         self.__exit__(None, None, None)

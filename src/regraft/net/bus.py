@@ -26,6 +26,7 @@ from regraft.model.filters import Filter
 from regraft.net.connected import Connected, fail, settle
 from regraft.net.subscription import Subscription
 from regraft.net.talk import (
+    Arrived,
     Ask,
     Cease,
     ClientWelcome,
@@ -110,10 +111,17 @@ class Bus(Connected):
         fail(self._writable, error)
 
     def _connected(self) -> None:
-        for frame, _ in self._unacknowledged.values():
-            self._write(marked(frame))
+        if self._may_publish():
+            self._send_again()
         for text in self._subscriptions:
             self._ask(text)
+
+    def _send_again(self) -> None:
+        for frame, _ in self._unacknowledged.values():
+            self._write(marked(frame))
+
+    def _arrived(self, arrived: Arrived) -> None:
+        """Told to durable clients alone."""
 
     def _disconnected(self, error: NetworkError) -> None:
         self._alone = None
@@ -170,6 +178,8 @@ class Bus(Connected):
                     frame, future = self._unacknowledged.pop(next(iter(self._unacknowledged)))
                     self._unacknowledged_bytes -= len(frame)
                     settle(future)
+            case Arrived() as arrived:
+                self._arrived(arrived)
             case Lost(events=events):
                 self.lost += events
 

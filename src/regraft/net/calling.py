@@ -3,9 +3,11 @@
 import asyncio
 from typing import TYPE_CHECKING, Any, cast
 
+from regraft.broker.inputs import ReceivedDirect
+from regraft.broker.messages import DirectMessage
 from regraft.net.connection import Line
 from regraft.net.link import Link
-from regraft.net.talk import Refused, broker_answers
+from regraft.net.talk import Direct, Refused, broker_answers, from_afar
 from regraft.net.wire import WireError, decode_control
 
 if TYPE_CHECKING:
@@ -58,13 +60,34 @@ class Caller:
         self._line.close(reason)
 
 
+class Afar:
+    """A broker that has something to say and need not be our neighbour."""
+
+    def __init__(self, host: "Host", line: Line, hello: Direct) -> None:
+        self._host = host
+        self._line = line
+        self._name = hello.name
+        host.links.introduce(hello.name, hello.address)
+
+    def event(self, data: bytes, begin: int, end: int) -> None:
+        raise WireError("an event from a broker that is no neighbour")
+
+    def control(self, body: bytes) -> None:
+        message: DirectMessage = decode_control(from_afar, body)
+        self._line.close("it has said what it had to say")
+        self._host.give(ReceivedDirect(self._name, message))
+
+    def ended(self, reason: str) -> None:
+        pass
+
+
 class Sender(asyncio.Protocol):
     """Says one thing; whatever is answered is not read."""
 
-    def __init__(self, frame: bytes) -> None:
-        self._frame = frame
+    def __init__(self, frames: bytes) -> None:
+        self._frames = frames
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         stream = cast(asyncio.Transport, transport)
-        stream.write(self._frame)
+        stream.write(self._frames)
         stream.close()

@@ -112,9 +112,17 @@ class Connected(asyncio.Protocol, ABC):
             return f"no broker can be reached there ({error.strerror or error}); is one running?"
         if not reason:
             self._connected()
+            self._let_write()
+        return reason
+
+    def _let_write(self) -> None:
+        if self._may_publish():
             settle(self._writable)
             self._writable = None
-        return reason
+
+    def _may_publish(self) -> bool:
+        """Whether the broker takes events of us."""
+        return True
 
     def _hello(self, clock_ns: int) -> ClientHello:
         return ClientHello(self.name, self._instance, clock_ns)
@@ -156,8 +164,7 @@ class Connected(asyncio.Protocol, ABC):
 
     def resume_writing(self) -> None:
         if self._welcome.done():
-            settle(self._writable)
-            self._writable = None
+            self._let_write()
 
     def connection_lost(self, error: Exception | None) -> None:
         self._transport = None

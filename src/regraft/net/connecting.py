@@ -1,9 +1,10 @@
 """`regraft.connect`: one word for both faces of the client library."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from types import TracebackType
 
+from regraft.errors import UsageError
 from regraft.net.blocking import BlockingBus
 from regraft.net.bus import Bus
 from regraft.net.durable import DurableBus
@@ -12,8 +13,20 @@ from regraft.net.durable import DurableBus
 class Connector:
     """What `connect` returns: `async with` gives a `Bus` (a `DurableBus` if durable), `with` a `BlockingBus`."""
 
-    def __init__(self, url: str, name: str, connect_within_s: float, durable: bool) -> None:
-        self._new: Callable[[], Bus] = partial(DurableBus if durable else Bus, url, name, connect_within_s)
+    def __init__(
+        self,
+        url: str,
+        name: str,
+        connect_within_s: float,
+        durable: bool,
+        came_from: Sequence[str],
+        filters: Sequence[str],
+    ) -> None:
+        if not durable and (came_from or filters):
+            raise UsageError("only a durable client comes from another broker; `durable` is missing")
+        self._new: Callable[[], Bus] = partial(Bus, url, name, connect_within_s)
+        if durable:
+            self._new = partial(DurableBus, url, name, connect_within_s, came_from, filters)
         self._bus: Bus | None = None
         self._blocking: BlockingBus | None = None
 

@@ -22,6 +22,7 @@ from regraft.net.connection import Line
 from regraft.net.sessions import Session
 from regraft.net.settling import Source
 from regraft.net.talk import (
+    Arrived,
     Ask,
     Cease,
     ClientHello,
@@ -96,6 +97,8 @@ class Guest:
         flags = data[begin + FLAGS_AT]
         if flags & ~FLAGS or data[begin + HOPS_AT : begin + EVENT_HEADER_BYTES] != _UNTRAVELLED:
             raise WireError("an event that comes from its publisher has not travelled yet")
+        if self.name in self._host.moving.arriving:
+            raise WireError(f"{self.name} publishes before it has arrived")
         publisher = self.publisher
         if event.sequence <= publisher.last:
             self._sent_again(event, flags)
@@ -186,14 +189,14 @@ class Guest:
         self.say_when_kept(Granted(forget.serial))
         session.when_written(partial(self.line.close, "its session has ended"))
 
-    def say_when_kept(self, answer: Granted | InForce | Denied) -> None:
+    def say_when_kept(self, answer: Granted | InForce | Denied | Arrived) -> None:
         """What a durable client has been told must be true of its session after a kill."""
         if self.session is None:
             self.line.say(answer)
         else:
             self.session.when_written(partial(self._say, answer))
 
-    def _say(self, answer: Granted | InForce | Denied) -> None:
+    def _say(self, answer: Granted | InForce | Denied | Arrived) -> None:
         self.line.say(answer)
 
     def ended(self, reason: str) -> None:
@@ -251,7 +254,12 @@ class Guests:
         if hello.durable and sessions is not None and sessions.is_full_for(hello.name):
             line.refuse(f"this broker keeps {host.settings.sessions.sessions_max} sessions, and no more")
             return
-        session = sessions.of(hello) if sessions is not None and hello.durable else None
+        if hello.previous and not hello.durable:
+            line.refuse("only a durable client moves from one broker to another")
+            return
+        session: Session | None = None
+        if sessions is not None and hello.durable:
+            session = host.moving.session_of(hello) if hello.previous else sessions.of(hello)
         publisher = self._publishers.pop(hello.name, None) or Publisher()
         guest = publisher.guest = self.present[hello.name] = Guest(host, line, hello, publisher, session)
         line.slows = host.settings.when_slow == "slow"
@@ -263,6 +271,8 @@ class Guests:
         else:
             line.say(ClientWelcome(host.name, known, limits.frame_bytes_max, session.id, tuple(session.filters)))
             session.came(guest, hello.received if hello.session == session.id else 0)
+            if hello.previous:
+                host.moving.arrived(hello)
 
     def gone(self, guest: Guest, reason: str) -> None:
         if self.present.get(guest.name) is not guest:
@@ -278,6 +288,7 @@ class Guests:
                 self._host.sessions.published(guest.name, publisher.last)
         if guest.session is not None:
             guest.session.left()
+            self._host.moving.left(guest.name)
             return
         del self.recipients[guest.name]
         for text in guest.filters:

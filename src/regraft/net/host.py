@@ -18,6 +18,7 @@ import logging
 import os
 import time
 from collections import Counter
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, assert_never
 
@@ -44,13 +45,14 @@ from regraft.broker.effects import (
     TellInForce,
 )
 from regraft.broker.inputs import ClientPublished, ExchangeOrdered, Input, Received, TimerFired
-from regraft.broker.messages import Gray, Informed, Lock, filters_named
+from regraft.broker.messages import Gray, Lock, Settled, filters_named
 from regraft.model.events import Event
 from regraft.net.connection import Traffic
 from regraft.net.datagrams import Datagrams
 from regraft.net.digest import Digests
 from regraft.net.guests import Guests, SubscriptionStep
 from regraft.net.links import Links
+from regraft.net.moving import Moving
 from regraft.net.operators import Operators
 from regraft.net.returning import Returning
 from regraft.net.sessions import Sessions
@@ -119,6 +121,7 @@ class Host:
         self.returning = Returning(self)
         self.links = Links(self)
         self.guests = Guests(self)
+        self.moving = Moving(self)
         self.operators = Operators(self)
         self.sessions = Sessions(self, Path(settings.state)) if settings.state else None
         self.events_in = self.events_out = self.deliveries = 0
@@ -162,7 +165,7 @@ class Host:
             self.complain("loop", f"{event.name} came back by way of {neighbour}: the links form a loop; it is dropped")
             return
         self.events_in += 1
-        if self.core.is_locked or self.record is not None:
+        if self.core.is_locked or self.core.table.kept or self.record is not None:
             message = Gray(event, self._exchanges.get(exchange, "?")) if exchange else event
             self._pass_on(Received(neighbour, message), event, data[begin:end])
         else:
@@ -172,7 +175,8 @@ class Host:
         self.events_in += 1
         if self.witness is not None:
             self.witness.publication(self.now_ns(), event)
-        if self.core.is_locked or not self.core.is_member() or self.record is not None:
+        core = self.core
+        if core.is_locked or core.table.kept or not core.is_member() or self.record is not None:
             self._pass_on(ClientPublished(event), event, frame)
         else:
             self._relay(self.core.route("", event), event, frame)
@@ -197,10 +201,7 @@ class Host:
             case Send():
                 self._send(effect)
             case SendDirect():
-                assert isinstance(effect.message, Informed), "a live client does not move"
-                self.counters["control_informed"] += 1
-                self.counters["control_filters"] += filters_named(effect.message)
-                self.links.send_direct(effect.broker, effect.message)
+                self._send_direct(effect)
             case SetTimer():
                 self._set_timer(effect.name, effect.after_ns)
             case CancelTimer():
@@ -224,8 +225,14 @@ class Host:
                 self.counters[f"held_back_{effect.queue}s_ns"] += effect.waited_ns
             case PeerMisbehaved():
                 self.misbehaved(effect.neighbour, effect.reason)
-            case HandedOff() | Dismiss() | Keep() | Departed():
-                raise AssertionError("a live client does not move")
+            case HandedOff():
+                self.moving.handed_off(effect)
+            case Keep():
+                self.moving.keep(effect.client, effect.event, self._frame if effect.event is self._event else b"")
+            case Dismiss():
+                self.loop.call_soon(self.moving.dismiss, effect.client)
+            case Departed():
+                self.moving.departed(effect)
             case _:
                 assert_never(effect)
 
@@ -299,6 +306,16 @@ class Host:
         if self.witness is not None:
             self.witness.control(self.now_ns(), effect.neighbour, message, size)
         counters["control_filters"] += filters_named(message)
+
+    def _send_direct(self, effect: SendDirect) -> None:
+        message = effect.message
+        self.counters[f"control_{type(message).__name__.lower()}"] += 1
+        self.counters["control_filters"] += filters_named(message)
+        send = partial(self.links.send_direct, effect.broker, message)
+        if isinstance(message, Settled) and self.sessions is not None:
+            self.sessions.keeper.when_written(send)  # what has been handed over is ours when the old broker hears so
+        else:
+            send()
 
     def hear_of(self, exchange: str) -> None:
         """Events of this exchange may come, with its number in front."""

@@ -19,7 +19,7 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from regraft.broker.inputs import LinkDown, LinkRefused, LinkUp
-from regraft.broker.messages import Informed
+from regraft.broker.messages import DirectMessage
 from regraft.errors import UsageError
 from regraft.net.calling import REPLACED, Caller, Sender
 from regraft.net.connection import Connection, Line
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 AGAIN_AFTER_S = 0.05
 AGAIN_AFTER_S_MAX = 2.0
 PATIENCE = 4
+AFAR_MAX = 1_024  # brokers that are no neighbours, whose addresses are known
 
 log = logging.getLogger("regraft")
 
@@ -61,6 +62,7 @@ class Links:
         self._stopping = False
         self._saying: dict[asyncio.Task[None], None] = {}
         self._announced: dict[str, str] = {}  # of links that are wanted and not up yet
+        self._afar: dict[str, str] = {}  # addresses of brokers that need not be neighbours
         self._opening: dict[str, str] = {}  # neighbour -> exchange, until the link is up or refused
         self._dice = Random(f"{host.name} {host.identity}")
 
@@ -178,19 +180,32 @@ class Links:
         line.begin(accept(line))
         return line
 
-    def send_direct(self, name: str, message: Informed) -> None:
+    def introduce(self, name: str, address: str) -> None:
+        """That broker, which need not be a neighbour, is reached at that address."""
+        try:
+            split_link_address(address)
+        except UsageError as error:
+            raise WireError(str(error)) from None
+        self._afar.pop(name, None)
+        self._afar[name] = address
+        if len(self._afar) > AFAR_MAX:
+            del self._afar[next(iter(self._afar))]
+
+    def send_direct(self, name: str, message: DirectMessage) -> None:
         """Over a connection for it alone; where that cannot be opened, it is lost."""
         host = self._host
-        if name in self.addresses:
-            frame = control_frame(Direct(host.name, time.time_ns(), message))
-            _, there, port = split_link_address(self.addresses[name])
-            task = host.loop.create_task(self._say(frame, there, port))
+        address = self.addresses.get(name) or self._afar.get(name)
+        if address is not None:
+            hello = Direct(host.name, time.time_ns(), host.settings.link_address)
+            frames = control_frame(hello) + control_frame(message)
+            _, there, port = split_link_address(address)
+            task = host.loop.create_task(self._say(frames, there, port))
             self._saying[task] = None
             task.add_done_callback(lambda done: self._saying.pop(done, None))
 
-    async def _say(self, frame: bytes, host: str, port: int) -> None:
+    async def _say(self, frames: bytes, host: str, port: int) -> None:
         with contextlib.suppress(OSError):
-            await self._host.loop.create_connection(lambda: Sender(frame), host, port)
+            await self._host.loop.create_connection(lambda: Sender(frames), host, port)
 
     # --- greetings
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from regraft.broker.inputs import ReceivedDirect
 from regraft.errors import RegraftError
+from regraft.net.calling import Afar
 from regraft.net.connection import Connection, Line
 from regraft.net.datagrams import DatagramLine, Datagrams
 from regraft.net.host import Host
@@ -56,8 +56,7 @@ class Stranger:
             case ClientHello():
                 host.guests.arrive(line, hello)
             case Direct():
-                host.give(ReceivedDirect(hello.name, hello.message))
-                line.close("it has said what it had to say")
+                line.become(Afar(host, line, hello), host.settings.limits.link_frame_bytes_max)
             case OperatorHello():
                 line.become(Operator(host, line), host.settings.limits.frame_bytes_max)
 

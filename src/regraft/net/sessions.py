@@ -38,6 +38,7 @@ from regraft.net.wire import (
     NUMBER_AT,
     PASSED_AT,
     WireError,
+    marked,
 )
 from regraft.store import Journal, Kept
 
@@ -57,9 +58,15 @@ log = logging.getLogger("regraft")
 
 
 class Session:
-    """One client's. `guest` is its connection, while there is one; `sent` the last number that was sent on it."""
+    """One client's. `guest` is its connection, while there is one; `sent` the last number that was sent on it.
 
-    def __init__(self, host: "Host", keeper: Keeper, kept: Kept) -> None:
+    `begun` is whether it is on the disk: that of a client that has moved is not before it has arrived. While it is
+    handed over, `handed` are the events that it has already.
+    """
+
+    def __init__(self, host: "Host", keeper: Keeper, kept: Kept, *, begun: bool = True) -> None:
+        self.begun = begun
+        self.handed: set[str] | None = None
         self.name = kept.name
         self.id = kept.id
         self.filters = dict.fromkeys(kept.filters)
@@ -101,6 +108,12 @@ class Session:
         return True
 
     def deliver(self, frame: bytes, event: Event) -> None:
+        if self.handed is not None:
+            if event.name in self.handed:
+                return
+            frame = marked(frame)
+            self._latest[event.publisher] = event.sequence
+        self._host.moving.delivered(self.name, event)
         batch = self._keeper.change()
         flags = frame[FLAGS_AT]
         if flags & FLAG_ACKNOWLEDGE:
@@ -175,7 +188,8 @@ class Session:
         self._tail_bytes = 0
         self._direct = False
         self.used_ns = time.time_ns()
-        self._keeper.change().used[self.id] = self.used_ns
+        if self.begun:
+            self._keeper.change().used[self.id] = self.used_ns
 
     def got(self, number: int) -> None:
         """The client has done with everything up to that number."""
@@ -190,18 +204,40 @@ class Session:
         self._keeper.change().acknowledged[self.id] = number, self.lost
 
     def subscribed(self, text: str, subscribed: bool) -> None:
-        self._keeper.change().filters[self.id, text] = subscribed
+        if self.begun:
+            self._keeper.change().filters[self.id, text] = subscribed
 
     def when_written(self, done: Callable[[], None]) -> None:
         """Call it when all that has been changed so far is on the disk."""
         self._keeper.when_written(done)
 
-    def end(self) -> None:
-        """For good: its client has asked for it, or has not come for too long."""
+    def begin(self) -> None:
+        """From now on it is on the disk."""
+        if not self.begun:
+            self.begun = True
+            self._keeper.change().began[self.id] = self.name, self.used_ns
+            for text in self.filters:
+                self.subscribed(text, True)
+
+    def read_all(self, done: Callable[[list[bytes]], None]) -> None:
+        """Call it with all that is owed by now."""
+        keeper, last = self._keeper, self._last
+
+        def answered(rows: list[tuple[int, bytes]]) -> None:
+            done([frame for number, frame in rows if self.acknowledged < number <= last])
+
+        def everything(journal: Journal) -> list[tuple[int, bytes]]:
+            return journal.page(self.id, self.acknowledged, self._limits.bytes_max)
+
+        keeper.when_written(lambda: keeper.ask(everything, answered))
+
+    def end(self, *, departed: bool = False) -> None:
+        """For good: its client has asked for it, has not come for too long, or has `departed`, which the core knows."""
         assert self._host.sessions is not None
         self.ended = True
-        self._keeper.change().end(self.id)
-        self._host.sessions.ended(self)
+        if self.begun:
+            self._keeper.change().end(self.id)
+        self._host.sessions.ended(self, departed)
 
     # --- what it is sent
 
@@ -217,7 +253,7 @@ class Session:
                 return
             number, frame = tail.popleft()
             size += len(frame)
-            flags = b"\0" if number > self._offered else _AGAIN
+            flags = b"\0" if number > self._offered and not frame[FLAGS_AT] & FLAG_AGAIN else _AGAIN
             line.send(
                 b"".join(
                     (
@@ -282,17 +318,22 @@ class Sessions:
         """The session of a client that comes, a new one if there is none."""
         session = self.by_name.get(hello.name)
         if session is None:
-            kept = Kept(int.from_bytes(os.urandom(7), "big"), hello.name, used_ns=time.time_ns())
-            session = self.by_name[hello.name] = Session(self._host, self.keeper, kept)
-            self.keeper.change().began[session.id] = session.name, session.used_ns
-            self._host.guests.recipients[session.name] = session
+            session = self.prepare(hello.name)
+            session.begin()
         return session
 
-    def ended(self, session: Session) -> None:
+    def prepare(self, name: str) -> Session:
+        """A new one, which is not on the disk yet."""
+        kept = Kept(int.from_bytes(os.urandom(7), "big"), name, used_ns=time.time_ns())
+        session = self.by_name[name] = Session(self._host, self.keeper, kept, begun=False)
+        self._host.guests.recipients[name] = session
+        return session
+
+    def ended(self, session: Session, departed: bool) -> None:
         del self.by_name[session.name], self._host.guests.recipients[session.name]
         for text in session.filters:
             self._host.note_subscription("unsubscribe", session.name, text)
-        if session.filters:
+        if not departed:
             self._host.give(ClientDetached(session.name))
 
     def last_sequence(self, publisher: str) -> int:

@@ -9,11 +9,13 @@ from typing import Annotated
 
 import msgspec
 
-from regraft.broker.messages import Control, Informed, Order, Routes
+from regraft.broker.effects import HandoffOutcome
+from regraft.broker.messages import Control, DirectMessage, Order, Routes
 from regraft.net.wire import Name
 
 BrokerName = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_.]{1,64}$")]
 Identity = Annotated[int, msgspec.Meta(ge=0)]
+Places = Annotated[tuple[tuple[BrokerName, str], ...], msgspec.Meta(max_length=64)]  # brokers, with their addresses
 
 
 class _Words(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -50,7 +52,8 @@ class BrokerWelcome(_Words, frozen=True, tag="welcome"):
 class ClientHello(_Words, frozen=True, tag="client"):
     """`instance` is drawn anew by each process, so that a client that reconnects is told from another of its name. One
     that is `durable` wants a session; where its process has had deliveries of a session before, it names that and the
-    last of them."""
+    last of them. One that comes from another broker says so: `move`, `previous` and `filters` are those of the brain's
+    `ClientArrived`, and `Arrived` answers."""
 
     name: Name
     instance: Identity
@@ -58,6 +61,9 @@ class ClientHello(_Words, frozen=True, tag="client"):
     durable: bool = False
     session: Identity = 0
     received: Identity = 0
+    move: Identity = 0
+    previous: Places = ()
+    filters: tuple[str, ...] = ()
 
 
 class ClientWelcome(_Words, frozen=True, tag="welcome"):
@@ -80,11 +86,11 @@ class OperatorWelcome(_Words, frozen=True, tag="welcome"):
 
 
 class Direct(_Words, frozen=True, tag="direct"):
-    """A message of a broker to one that need not be its neighbour; there is no answer, and nothing may follow."""
+    """From a broker to one that need not be its neighbour: one message follows, and there is no answer."""
 
     name: BrokerName
     clock_ns: int
-    message: Informed
+    address: str
 
 
 class Refused(_Words, frozen=True, tag="refused"):
@@ -157,6 +163,15 @@ class Lost(_Words, frozen=True, tag="lost"):
     """So many events were not delivered, because this client did not take them fast enough, or its session was full."""
 
     events: Identity
+
+
+class Arrived(_Words, frozen=True, tag="arrived"):
+    """This client, which came from another broker, has been handed over, and what it is owed follows: the brain's
+    `HandedOff`. It may publish now."""
+
+    move: Identity
+    outcome: HandoffOutcome
+    dropped: Identity
 
 
 class Got(_Words, frozen=True, tag="got"):
@@ -282,12 +297,14 @@ class Status(_Words, frozen=True, tag="is"):
 Greeting = BrokerHello | ClientHello | OperatorHello | Direct
 FromBroker = Control | Beacon | Bye | Refused | Settled
 FromClient = Ask | Cease | Got | Forget | Ping
+ToClient = ClientWelcome | Refused | Granted | Denied | InForce | Taken | Lost | Pong | Arrived
 FromOperator = AskStatus | Exchange | Introduce | Link | Found | Unlink
 
 greetings = msgspec.msgpack.Decoder(Greeting)
 broker_answers = msgspec.msgpack.Decoder(BrokerWelcome | Refused)
 from_broker = msgspec.msgpack.Decoder(FromBroker)
 from_client = msgspec.msgpack.Decoder(FromClient)
+from_afar = msgspec.msgpack.Decoder(DirectMessage)
 from_operator = msgspec.msgpack.Decoder(FromOperator)
-to_client = msgspec.msgpack.Decoder(ClientWelcome | Refused | Granted | Denied | InForce | Taken | Lost | Pong)
+to_client = msgspec.msgpack.Decoder(ToClient)
 to_operator = msgspec.msgpack.Decoder(OperatorWelcome | Refused | Done | Denied | Ended | Status)

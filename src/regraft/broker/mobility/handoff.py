@@ -130,7 +130,7 @@ class Handoff:
             place.dropped += 1
             return
         log.append(event)
-        if arriving is None:
+        if arriving is None or arriving.own is not None:
             self._host.emit(Keep(client, event))
 
     # --- the client
