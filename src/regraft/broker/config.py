@@ -33,4 +33,4 @@ class BrokerConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     kept_part_max: int = 256  # events that are handed over in one message, and
     kept_part_bytes_max: int = 1_048_576  # their size, unless it is one event
     claim_again_after_ns: int = 100 * MILLISECOND_NS  # the broker that a client has left is asked again
-    claims_max: int = 50  # unanswered; beyond, it is taken for gone
+    claims_max: int = 300  # unanswered; beyond, it is taken for gone
