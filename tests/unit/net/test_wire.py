@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.strategies import attributes_of
 
-from regraft.broker.messages import Control, Subscribe
+from regraft.broker.messages import Claim, Control, Subscribe
 from regraft.model.events import Event
 from regraft.net import talk
 from regraft.net.wire import (
@@ -61,6 +61,10 @@ EXAMPLES: list[Callable[[], bytes]] = [
     lambda: control_frame(talk.ClientWelcome("a", 3, 1_048_576, 9, ("price > 10",))),
     lambda: control_frame(talk.Got(5)),
     lambda: marked(delivered(5)),
+    lambda: control_frame(talk.ClientHello("desk-7", 5, 7, True, 0, 0, 8, (("a", "127.0.0.1:4270"),), ("price > 10",))),
+    lambda: control_frame(talk.Arrived(8, "whole", 0)),
+    lambda: control_frame(talk.Direct("b", 7, "127.0.0.1:4271")),
+    lambda: control_frame(Claim("desk-7", 8, 0)),
     lambda: event_frame("desk-7", 1, QUOTE, b"hello", FLAG_ACKNOWLEDGE),
     relayed,
     lambda: relayed("a-b>a-c#1"),
@@ -173,7 +177,15 @@ def test_an_event_of_the_wrong_shape_is_refused(body: bytes) -> None:
         decode_event(body)
 
 
-DECODERS = (talk.greetings, talk.from_broker, talk.from_client, talk.from_operator, talk.to_client, talk.to_operator)
+DECODERS = (
+    talk.greetings,
+    talk.from_broker,
+    talk.from_client,
+    talk.from_operator,
+    talk.to_client,
+    talk.to_operator,
+    talk.from_afar,
+)
 
 
 class Decoding(Taken):
