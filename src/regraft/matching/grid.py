@@ -7,6 +7,9 @@ bitmap), be there few conjunctions or many. Of those that are left, the ones tha
 have a LIKE pattern that is no prefix, are asked one by one; with 10,000 filters these are a handful. Each is asked once
 in a while, so its constraints are gone through as they are: to compile a filter for that takes longer than ten answers.
 
+Where all conjunctions name values of one attribute (an account, a symbol), and few that of the event, only these are
+asked, and no bitmap is touched.
+
 An attribute that is not in the event rules out by being missing. There may be many such attributes, far more than an
 event has, and events of a kind have the same ones. So what all missing attributes rule out is kept, for each of the
 last few combinations of attributes that events came with (a `_Shape`), and kept up to date as conjunctions come and go.
@@ -104,6 +107,12 @@ class Grid:
             value = attributes[attribute]
             kind = value.__class__
             if dimension.exact:
+                if dimension.users - dimension.cell_users == self._count:  # everybody names values of this attribute
+                    admitting = dimension.exact.get(value if kind is not bool else Truth(value))
+                    if admitting is None:
+                        return 0
+                    if admitting.bits:
+                        return self._ask(admitting.bits, attributes)
                 out_rows.append(dimension.exact_out(value if kind is not bool else Truth(value)))
             if dimension.cell_users:
                 line: Line[Any]
@@ -137,6 +146,18 @@ class Grid:
                         break
             satisfied.append(left)
         return join(satisfied)
+
+    def _ask(self, bits: list[int], attributes: Mapping[str, Value]) -> int:
+        """Which of these conjunctions the attributes satisfy: for a few that takes less time than to rule all out."""
+        satisfied = 0
+        get = attributes.get
+        for bit in bits:
+            for attribute, constraint in self._conjunctions[bit] or ():
+                if not constraint.admits(get(attribute)):
+                    break
+            else:
+                satisfied |= 1 << bit
+        return satisfied
 
     # --------------------------------------------------------------------------------------------------------- shapes
 
