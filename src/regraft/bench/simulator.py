@@ -33,7 +33,6 @@ def run(quick: bool = False) -> dict[str, float | int | str]:
         "simulator_heap_per_s": heap_rate,
         "simulator_event_hops_per_s": event_rate,
         "simulator_event_to_heap_ratio": event_rate / heap_rate,
-        "simulator_event_to_heap_wanted_ratio": 0.25,
         "simulator_control_hops_per_s": control_rate,
         "simulator_control_to_heap_ratio": control_rate / heap_rate,
     }
