@@ -29,6 +29,12 @@ def durable_hello() -> bytes:
     return control_frame(talk.ClientHello("durable_guest", 1, time.time_ns(), True, 5, 10**9))
 
 
+def moved(address: str, filter: str) -> bytes:
+    """A durable client that says it comes from another broker."""
+    places = (("elsewhere", address),)
+    return control_frame(talk.ClientHello("m", 1, time.time_ns(), True, 0, 0, 1, places, (filter,)))
+
+
 def broker_hello(name: str) -> bytes:
     return control_frame(talk.BrokerHello(name, 1, "127.0.0.1:1", time.time_ns(), 0))
 
@@ -56,6 +62,8 @@ HOSTILE = [
     (hello() + travelled(), "has not travelled yet"),
     (hello() + b"\x00\x00\x00\x30\x01\x02" + bytes(42) + b"\x94\x01\x02\x03", "this is no event"),
     (hello("s"), "named s is connected already"),
+    (moved("a@", "a = 1"), "address"),
+    (moved("127.0.0.1:1", "a ="), "lacks something"),
     (broker_hello("a"), "the name a is taken"),
     (broker_hello("b"), "the name b is taken"),
     (broker_hello("z") + control_frame(talk.Ask(1, "a = 1")), "no message that may come here"),

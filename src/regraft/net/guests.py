@@ -15,7 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from regraft.broker.catalogue import parse_filter
-from regraft.broker.inputs import ClientDetached, ClientSubscribed, ClientUnsubscribed
+from regraft.broker.inputs import ClientArrived, ClientDetached, ClientSubscribed, ClientUnsubscribed
 from regraft.errors import FilterError
 from regraft.model.events import Event
 from regraft.net.connection import Line
@@ -254,8 +254,10 @@ class Guests:
         if hello.durable and sessions is not None and sessions.is_full_for(hello.name):
             line.refuse(f"this broker keeps {host.settings.sessions.sessions_max} sessions, and no more")
             return
-        if hello.previous and not hello.durable:
-            line.refuse("only a durable client moves from one broker to another")
+        reason = host.moving.refusal_of(hello)
+        if reason:
+            line.refuse(reason)
+            host.misbehaved(line.address, reason)
             return
         session: Session | None = None
         if sessions is not None and hello.durable:
@@ -272,7 +274,9 @@ class Guests:
             line.say(ClientWelcome(host.name, known, limits.frame_bytes_max, session.id, tuple(session.filters)))
             session.came(guest, hello.received if hello.session == session.id else 0)
             if hello.previous:
-                host.moving.arrived(hello)
+                denied = host.moving.arrived(guest, hello)
+                if denied:
+                    line.refuse(denied)
 
     def gone(self, guest: Guest, reason: str) -> None:
         if self.present.get(guest.name) is not guest:
@@ -296,7 +300,7 @@ class Guests:
         if guest.filters:
             self._host.give(ClientDetached(guest.name))
 
-    def asked(self, guest: Guest, given: ClientSubscribed | ClientUnsubscribed) -> str:
+    def asked(self, guest: Guest, given: ClientSubscribed | ClientUnsubscribed | ClientArrived) -> str:
         """Ask the core; returns why it refuses, or nothing."""
         self._denied = ""
         self._host.give(given)

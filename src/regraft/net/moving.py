@@ -20,14 +20,18 @@ import logging
 from functools import partial
 from typing import TYPE_CHECKING
 
+from regraft.broker.catalogue import parse_filter
 from regraft.broker.effects import Departed, HandedOff
 from regraft.broker.inputs import ClientArrived, ClientAway
+from regraft.errors import FilterError, UsageError
 from regraft.model.events import Event
 from regraft.net.sessions import Session
+from regraft.net.settings import split_link_address
 from regraft.net.talk import Arrived, ClientHello
-from regraft.net.wire import EVENT_HEADER_BYTES, WireError, decode_event, event_frame
+from regraft.net.wire import EVENT_HEADER_BYTES, decode_event, event_frame
 
 if TYPE_CHECKING:
+    from regraft.net.guests import Guest
     from regraft.net.host import Host
 
 log = logging.getLogger("regraft")
@@ -44,6 +48,23 @@ class Moving:
 
     # --- here
 
+    def refusal_of(self, hello: ClientHello) -> str:
+        """Why a client that says it comes from elsewhere is not welcome, or nothing."""
+        if not hello.previous:
+            return ""
+        if not hello.durable:
+            return "only a durable client moves from one broker to another"
+        if len(hello.filters) > self._host.settings.limits.subscriptions_per_client_max:
+            return f"a client may have {self._host.settings.limits.subscriptions_per_client_max} subscriptions"
+        try:
+            for _, address in hello.previous:
+                split_link_address(address)
+            for text in hello.filters:
+                parse_filter(text)
+        except (FilterError, UsageError) as error:
+            return str(error)
+        return ""
+
     def session_of(self, hello: ClientHello) -> Session:
         """The session of a client that comes from elsewhere, or may have been elsewhere meanwhile."""
         sessions = self._host.sessions
@@ -57,23 +78,22 @@ class Moving:
         for name, address in hello.previous:
             if name != self._host.name:
                 self._host.links.introduce(name, address)
+        filters = dict.fromkeys(parse_filter(text).text for text in hello.filters)
         for text in session.filters:
-            if text not in hello.filters:
+            if text not in filters:
                 session.subscribed(text, False)
-        for text in hello.filters:
+        for text in filters:
             session.subscribed(text, True)
-        session.filters = dict.fromkeys(hello.filters)
+        session.filters = filters
         return session
 
-    def arrived(self, hello: ClientHello) -> None:
-        """Its connection is there."""
-        if hello.move <= self.arriving.get(hello.name, 0):
-            raise WireError(f"{hello.name} arrives for the second time with the same number")
+    def arrived(self, guest: "Guest", hello: ClientHello) -> str:
+        """Its connection is there. Returns why it may not stay, or nothing."""
         self.arriving[hello.name] = hello.move
         self._leaving.pop(hello.name, None)
         previous = tuple(name for name, _ in hello.previous)
         self._host.counters["clients_arrived"] += 1
-        self._host.give(ClientArrived(hello.name, hello.move, previous, hello.filters))
+        return self._host.guests.asked(guest, ClientArrived(hello.name, hello.move, previous, tuple(guest.filters)))
 
     def left(self, client: str) -> None:
         """Its connection is gone; if it had not arrived, all that it is owed is where it was before."""
