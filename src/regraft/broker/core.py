@@ -241,7 +241,8 @@ class Broker:
             if not self._exchanging.is_of_no_tree(neighbour):
                 self._effects.append(PeerMisbehaved(neighbour, "a message without a link"))
                 return
-            if isinstance(message, MembershipMessage) or (isinstance(message, Confirm) and not self.is_locked):
+            of_a_tree = isinstance(message, MembershipMessage | Reroute | Rerouted)
+            if of_a_tree or (isinstance(message, Confirm) and not self.is_locked):
                 self._exchanging.protocol.out_of_turn(neighbour, "a question over a link that is of no tree")
                 return
         match message:
