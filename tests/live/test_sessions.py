@@ -323,3 +323,20 @@ def test_the_command_line_takes_a_session_up_and_ends_it(live: Live, standing: R
         assert (await look_at(standing.addresses)).brokers["b"].sessions == 0
 
     live(test())
+
+
+def test_a_reader_who_has_no_room_is_told_that_its_subscription_is_in_force(live: Live) -> None:
+    async def test() -> None:
+        async with alone() as brokers:
+            async with durable(brokers, "b") as bus:
+                await bus.subscribe(ALL).in_force()
+            async with regraft.connect(brokers.url("b"), "p") as publisher:
+                await publish(publisher, 0, 500, 5_000)
+            async with durable(brokers, "b") as bus:
+                subscription = bus.subscribe(ALL, queue_length_max=5)
+                await asyncio.sleep(0.3)
+                assert subscription.is_full
+                await asyncio.wait_for(subscription.in_force(), WITHIN_S)
+                assert await take(subscription, 500) == list(range(500))
+
+    live(test())

@@ -53,14 +53,18 @@ def prove(
         raise UsageError(f"there is no protocol {protocol}; there are {', '.join(PROTOCOLS)}")
     changes = [name for name in CHANGES if change in (None, name)]
     report = _Report()
+    proofs = 0
     for name in PROTOCOLS:
         if protocol in (None, name):
             for count in range(2, brokers + 1):
                 for proof in prove(name, count, changes, report.progress):
                     report.clear()
+                    proofs += 1
                     print(json.dumps(_as_json(proof)) if as_json else _in_words(proof), flush=True)
                     if proof.violation is not None:
                         raise typer.Exit(BROKEN)
+    if not proofs:
+        raise UsageError(f"nothing to prove: {protocol} is not for the change {change}")
 
 
 class _Report:

@@ -34,6 +34,10 @@ def pub(
     Example:
         echo '{"symbol": "IBM", "price": 120.5}' | regraft pub --broker regraft://127.0.0.1:4270
     """
+    try:
+        carried_by_each = payload.encode()
+    except UnicodeEncodeError:
+        raise UsageError("--payload: not Unicode text") from None
     import regraft
     from regraft.net.cloud import from_cloud_event
 
@@ -41,7 +45,7 @@ def pub(
     with regraft.connect(broker, name) as bus:
         if not cloudevents:
             for _, _, attributes in read_events(sys.stdin.buffer):
-                bus.publish(attributes, payload.encode(), acknowledged=acknowledged)
+                bus.publish(attributes, carried_by_each, acknowledged=acknowledged)
                 count += 1
         else:
             for number, line in enumerate(sys.stdin.buffer, start=1):
@@ -51,7 +55,7 @@ def pub(
                     attributes, carried = from_cloud_event(line)
                 except UsageError as error:
                     raise UsageError(f"line {number}: {error}") from None
-                bus.publish(attributes, carried or payload.encode(), acknowledged=acknowledged)
+                bus.publish(attributes, carried or carried_by_each, acknowledged=acknowledged)
                 count += 1
         bus.flush()
         if as_json:

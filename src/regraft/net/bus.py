@@ -167,12 +167,15 @@ class Bus(Connected):
             case Denied(serial=serial, reason=reason):
                 error = UsageError(f"{self.url}: the broker refuses: {reason}")
                 fail(self._waiting.pop(serial, None), error)
+                self._stop_if_full()
                 for subscription in self._subscriptions.pop(self._asks.pop(serial, ""), ()):
                     subscription.end(error)
             case InForce(serial=serial):
                 settle(self._waiting.pop(serial, None))
+                self._stop_if_full()
             case Pong(serial=serial):
                 settle(self._flushes.pop(serial, None))
+                self._stop_if_full()
             case Taken(sequence=sequence):
                 while self._unacknowledged and next(iter(self._unacknowledged)) <= sequence:
                     frame, future = self._unacknowledged.pop(next(iter(self._unacknowledged)))
@@ -235,6 +238,7 @@ class Bus(Connected):
         self._serial += 1
         future = self._flushes[self._serial] = self._loop.create_future()
         self._write(control_frame(Ping(self._serial)))
+        self._read(True)
         await future
 
     # --- subscriptions
@@ -280,6 +284,7 @@ class Bus(Connected):
         if asked is None:
             asked = subscription.confirmed = self._loop.create_future()
             self._ask(subscription.filter.text)
+        self._read(True)
         await asyncio.shield(asked)
 
     def cease(self, subscription: Subscription) -> None:
@@ -297,9 +302,19 @@ class Bus(Connected):
                 self._write(control_frame(Cease(self._serial, text)))
 
     def read(self, on: bool) -> None:
-        """Called by subscriptions: whether there is room for more."""
-        if not on or not any(subscription.is_full for subscription in self._all_subscriptions()):
-            self._read(on)
+        """Called by subscriptions: whether there is room for more. An answer that somebody waits for may be behind what
+        there is no room for; until it has come, subscriptions grow beyond their bound."""
+        if not on:
+            self._stop_if_full()
+        elif not self._is_full():
+            self._read(True)
+
+    def _stop_if_full(self) -> None:
+        if not self._waiting and not self._flushes and self._is_full():
+            self._read(False)
+
+    def _is_full(self) -> bool:
+        return any(subscription.is_full for subscription in self._all_subscriptions())
 
     def _all_subscriptions(self) -> list[Subscription]:
         return [subscription for several in self._subscriptions.values() for subscription in several]
