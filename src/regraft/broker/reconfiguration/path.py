@@ -121,9 +121,6 @@ class Path:
         if not is_way(way, near) or position == 0 or way[position - 1] != neighbour:
             self._out_of_turn(neighbour, "a recmsg along a path that we are not the next on")
             return
-        if not {*message.added}.isdisjoint(message.removed):
-            self._out_of_turn(neighbour, "a recmsg that adds what it removes")
-            return
         if not host.has_room_for(message.added):
             self._out_of_turn(neighbour, "a recmsg of too many filters")
             return
