@@ -135,7 +135,7 @@ class Path:
             host.emit(Send(neighbour, Rerouted(message.reconfiguration)))
             self._pass_on(message.reconfiguration, place, added, added | gone)
         else:
-            self._pass_on_tail(message, place, added)
+            self._pass_on_tail(message, place, added, added | gone)
 
     def _pass_on(self, reconfiguration: str, place: Place, added: int, changed: int) -> None:
         """On the head, A1 included."""
@@ -152,12 +152,11 @@ class Path:
         removed = host.texts(host.settle(changed, reconfiguration, apart=neighbour))
         host.emit(Send(neighbour, Reroute(reconfiguration, host.texts(added), removed, place.cycle, place.near)))
 
-    def _pass_on_tail(self, message: Reroute, place: Place, added: int) -> None:
+    def _pass_on_tail(self, message: Reroute, place: Place, added: int, changed: int) -> None:
         """On the tail, A2 and R2 included; what came before RECMSG has gone ahead."""
         host, previous, reconfiguration = self._host, place.previous, message.reconfiguration
         is_new_end, is_last = place.position == place.near, place.position == len(place.cycle) - 1
         goes_on = not is_last and host.can_pass_on(place.following) and len(self._sent) < self._sent_max
-        changed = added
         if is_last and reconfiguration in self._old_ends:
             changed |= self._old_ends.pop(reconfiguration)
             host.emit(CancelTimer(TIMER_PREFIX + reconfiguration))
