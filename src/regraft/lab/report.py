@@ -179,7 +179,8 @@ def _summary(experiment: Experiment, record: Record, results: Sequence[Result]) 
     wrong = [result for result in results if result.metric == "wrong_entries" and result.mean]
     runs = min((result.runs for result in results if result.metric == "lost"), default=0)
     meaning = (
-        f"Lost / duplicated / out of order, means over {runs} runs a cell; a single 0: none of the three in any run. "
+        f"Lost / duplicated / out of the order of their publisher, means over {runs} runs a cell; a single 0: none of "
+        "the three in any run. "
         f"Wrong table entries at the end: {f'in {len(wrong)} cells' if wrong else 'none, in any run'}. "
         f"{record.runs:,} runs, commit {record.commit}."
     )
