@@ -153,7 +153,10 @@ def test_a_sweep_that_is_told_to_end_ends_quietly_and_leaves_nothing(tmp_path: P
     line = ["lab", "run", "icdcs03", "--figures", "6b", "--seeds", "30", "--master", "local[1]"]
     with (tmp_path / "log").open("w") as log:
         command = [sys.executable, "-m", "regraft.cli", *line, "--out", str(tmp_path / "out")]
-        process = subprocess.Popen(command, stderr=log, stdout=log)
+        # Whoever runs the tests in the background may have had Ctrl-C ignored.
+        process = subprocess.Popen(
+            command, stderr=log, stdout=log, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)
+        )
     deadline_s = time.monotonic() + 120
     while not list(tmp_path.rglob("*.parquet")):
         assert process.poll() is None, (tmp_path / "log").read_text()
