@@ -1,6 +1,7 @@
 """The `regraft` command, as a call in this process or as a process of its own."""
 
 import io
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -32,12 +33,20 @@ def regraft(monkeypatch: pytest.MonkeyPatch) -> Regraft:
     return run_here
 
 
+def signals_as_in_a_terminal() -> None:
+    """Whoever runs the tests in the background may have had these ignored."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
 @pytest.fixture
 def start_regraft() -> Callable[..., subprocess.Popen[bytes]]:
     """Starts one command line and leaves it running, with a pipe on each side."""
 
     def start(*arguments: str) -> subprocess.Popen[bytes]:
         pipe = subprocess.PIPE
-        return subprocess.Popen([*COMMAND, *arguments], stdin=pipe, stdout=pipe, stderr=pipe)
+        return subprocess.Popen(
+            [*COMMAND, *arguments], stdin=pipe, stdout=pipe, stderr=pipe, preexec_fn=signals_as_in_a_terminal
+        )
 
     return start
